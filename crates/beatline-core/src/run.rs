@@ -35,8 +35,8 @@ pub struct RunFacts {
     pub id: RunId,
     /// The nominal due instant, on the trigger's line.
     pub due: Due,
-    /// Both clocks when the scheduler accepted the occurrence.
-    pub accepted: Moment,
+    /// Both clocks when the scheduler decided on the occurrence.
+    pub decided: Moment,
     /// How late the scheduler came to the occurrence, waiting for earlier runs
     /// not included.
     pub lateness: Duration,
@@ -85,7 +85,7 @@ impl Run {
         let facts = RunFacts {
             id: RunId(1),
             due: Due::Wall(wall),
-            accepted: Moment::new(Monotonic::ORIGIN, wall),
+            decided: Moment::new(Monotonic::ORIGIN, wall),
             lateness: Duration::ZERO,
             origin: Origin::RunNow,
             coalesced: 0,
@@ -109,7 +109,7 @@ impl Run {
 
     /// The nominal due instant, by the wall clock. For a job on the monotonic
     /// line it is what the wall clock showed, or would have shown, then, as
-    /// seen from the moment the occurrence was accepted.
+    /// seen from the moment of the decision about it.
     #[must_use]
     pub fn due(&self) -> Timestamp {
         self.wall(self.facts.due)
@@ -182,7 +182,7 @@ impl Run {
     fn wall(&self, due: Due) -> Timestamp {
         match due {
             Due::Wall(wall) => wall,
-            Due::Monotonic(monotonic) => self.facts.accepted.wall_at(monotonic),
+            Due::Monotonic(monotonic) => self.facts.decided.wall_at(monotonic),
         }
     }
 }

@@ -1,0 +1,26 @@
+//! Foreign code is called through here: a panic in it ends here.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Calls `f`; a panic comes back as its text.
+///
+/// Unwind safety is asserted: what `f` touches is either the user's own, which
+/// then answers for itself, or is not looked at again after a panic.
+pub(crate) fn contain<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(panic_text)
+}
+
+/// The text of a panic. The payload is forgotten, not dropped: its `Drop` is
+/// foreign code too and might panic again.
+pub(crate) fn panic_text(payload: Box<dyn Any + Send>) -> String {
+    let text = if let Some(text) = payload.downcast_ref::<&'static str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a panic without a text".to_owned()
+    };
+    std::mem::forget(payload);
+    text
+}

@@ -1,0 +1,84 @@
+//! The engine of beatline: one driver and one timer for any number of recurring
+//! asynchronous jobs on tokio.
+//!
+//! Applications depend on `beatline`, which adds the triggers and the guide. Used
+//! alone, this crate wants one trigger crate beside it:
+//!
+//! ```no_run
+//! use beatline_fixed_rate::FixedRate;
+//! use beatline_scheduler::Scheduler;
+//! use std::time::Duration;
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), beatline_scheduler::core::Error> {
+//!     let scheduler = Scheduler::new();
+//!     scheduler.job("quotes", FixedRate::every(Duration::from_secs(30))).run(|run| async move {
+//!         println!("fetching for {}", run.due());
+//!     })?;
+//!     scheduler.run_until_signal().await?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # One fire, travelling through
+//!
+//! ```text
+//!   handle ── command ──▶ driver ── due? ─▶ state machine ── accepted ──▶ runner ── gate ─▶ your future
+//!                          │  ▲             (misfire, overlap)               │                  │
+//!                   one armed timer              │ skipped: counted          └──── outcome ◀────┘
+//!                                                ▼                                   │
+//!                                       statistics, observers, tracing  ◀────────────┘
+//! ```
+//!
+//! # What is absent
+//!
+//! Only the driver sleeps. The state machine of a job ([`state`] internally) is a
+//! pure function of state, event and moment and knows no tokio; the test kit's
+//! simulator drives the same code. No runtime is owned: everything runs on the
+//! tokio runtime at hand, and one helper thread watches it for stalls.
+//!
+//! # Features
+//!
+//! * `signal` (default): [`Scheduler::run_until_signal`] and [`shutdown_signal`].
+//! * `simulation`: the pure parts, for simulators. No stability promise.
+
+// What the simulator sees of these modules is private without its feature.
+#![cfg_attr(not(feature = "simulation"), allow(unreachable_pub, dead_code))]
+
+mod body;
+mod builder;
+mod clock;
+mod config;
+mod contain;
+mod current;
+mod driver;
+mod engine;
+mod handle;
+mod job;
+mod job_builder;
+mod monitor;
+mod queue;
+mod registry;
+mod runner;
+mod scheduler;
+mod shared;
+mod shutdown;
+#[cfg(feature = "signal")]
+mod signal;
+mod state;
+mod telemetry;
+
+#[cfg(feature = "simulation")]
+pub mod simulation;
+
+pub use beatline_core as core;
+
+pub use builder::SchedulerBuilder;
+pub use handle::{CancelResult, JobGuard, JobHandle, Status, Stopping, Ticket};
+pub use job_builder::{JobBuilder, NoState, WithState};
+pub use scheduler::{CancelledAll, Scheduler, SchedulerHandle};
+pub use shutdown::{Shutdown, ShutdownReport, ShuttingDown, StillRunning};
+#[cfg(feature = "signal")]
+pub use signal::shutdown_signal;
+pub use state::{Condition, Ended, LastError, Statistics};
+pub use telemetry::Failure;

@@ -1,0 +1,6 @@
+//! The timer structure.
+
+mod wheel;
+
+pub use wheel::OrderKey;
+pub(crate) use wheel::{Entry, Wheel};
