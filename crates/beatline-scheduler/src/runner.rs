@@ -27,6 +27,7 @@ use crate::body::{Begun, BoxFuture, Kind};
 use crate::contain::contain;
 use crate::current;
 use crate::job::JobRef;
+use crate::pulse;
 use crate::shared::{HandedOff, Phase, Shared, end_of};
 use crate::state::End;
 
@@ -123,7 +124,9 @@ fn start_blocking(job: JobRef, facts: RunFacts) {
     let handle = shared.handle.clone();
     // Until the pool comes to it the occurrence is still on its way.
     let handed = HandedOff::new(job, facts);
+    let under_way = pulse::blocking();
     drop(handle.spawn_blocking(move || {
+        let _under_way = under_way;
         let Some((job, facts)) = handed.take() else { return };
         let core = job.core();
         // The gate is passed at the body's first instruction, not before.
@@ -261,7 +264,7 @@ impl Future for RunTask {
             return Poll::Ready(());
         };
         let core = job.core();
-        core.shared.activity.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        pulse::step();
         let abort = core.state().polled(facts.id, context.waker());
         if abort {
             return this.end(End::Dropped);

@@ -1,6 +1,6 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -166,6 +166,13 @@ impl Scheduler {
         found
     }
 
+    /// How many panics of observers were contained.
+    #[must_use]
+    pub fn observer_panics(&self) -> u64 {
+        let panics = |shared: &Arc<Shared>| shared.telemetry.observer_panics.load(Ordering::Relaxed);
+        self.front.started().map_or(0, panics)
+    }
+
     /// A handle that may be cloned and kept anywhere, in jobs too.
     #[must_use]
     pub fn handle(&self) -> SchedulerHandle {
@@ -213,14 +220,6 @@ impl Scheduler {
     pub async fn run_until(&self, end: impl Future) -> shutdown::ShutdownReport {
         end.await;
         self.shutdown(self.front.default_shutdown).await
-    }
-
-    /// Steps taken so far and whether none can follow at this instant; for a test
-    /// kit that waits until nothing moves.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn activity(&self) -> u64 {
-        self.front.started().map_or(0, |shared| shared.activity.load(std::sync::atomic::Ordering::Relaxed))
     }
 }
 

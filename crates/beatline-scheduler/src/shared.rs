@@ -25,6 +25,7 @@ use crate::clock::TokioClock;
 use crate::config::JobConfig;
 use crate::job::{JobCore, JobRef};
 use crate::monitor::Monitor;
+use crate::pulse;
 use crate::registry::Registry;
 use crate::shutdown::ShutdownState;
 use crate::state::{Effects, End, Gate, Statistics};
@@ -116,8 +117,6 @@ pub(crate) struct Shared {
     last_config: Mutex<Option<Arc<JobConfig>>>,
     /// The books of nameless jobs that are gone.
     nameless: Mutex<Statistics>,
-    /// Steps taken, for a test kit that waits until nothing moves.
-    pub(crate) activity: AtomicU64,
 }
 
 impl Shared {
@@ -150,7 +149,6 @@ impl Shared {
             commands: Mutex::new(Vec::new()),
             last_config: Mutex::new(None),
             nameless: Mutex::new(Statistics::empty()),
-            activity: AtomicU64::new(0),
         }
     }
 
@@ -230,7 +228,7 @@ impl Shared {
 
     /// The part of the effects that needs no reference to the job.
     pub(crate) fn tell(&self, core: &JobCore, effects: Effects, now: Moment) {
-        self.activity.fetch_add(1, Ordering::Relaxed);
+        pulse::step();
         if let Some(decided) = effects.decided {
             self.telemetry.decided(core, decided, now);
         }
