@@ -80,6 +80,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
                     yield_now().await;
                 } else {
                     let at = now.monotonic.saturating_add(Duration::from_millis(1));
+                    shared.monitor.driver_sleeps(at);
                     tokio::select! {
                         biased;
                         () = shared.driver.notified() => {}

@@ -372,6 +372,7 @@ fn start(settings: SchedulerBuilder, handle: Handle) -> Arc<Shared> {
         observers: settings.observers,
         quiet: settings.quiet,
         observer_panics: AtomicU64::new(0),
+        stalls: AtomicU64::new(0),
     };
     let monitor = Monitor::new(settings.stall_threshold);
     let shared = Arc::new(Shared::new(handle.clone(), clock, telemetry, monitor, settings.inline_budget));
