@@ -35,7 +35,10 @@ use crate::state::End;
 pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
         while let Some(handed) = shared.take_handed_off() {
-            execute(handed);
+            // The last net: nothing known gets here, and nothing unknown may end the runner.
+            if let Err(message) = contain(|| execute(handed)) {
+                tracing::error!(target: "beatline", message, "a panic reached the runner");
+            }
             make_room(&shared);
             if !coop::has_budget_remaining() {
                 tokio::task::yield_now().await;

@@ -23,6 +23,7 @@ use tokio::sync::Notify;
 use crate::body::Kind;
 use crate::clock::TokioClock;
 use crate::config::JobConfig;
+use crate::contain::discard;
 use crate::job::{JobCore, JobRef};
 use crate::monitor::Monitor;
 use crate::pulse;
@@ -252,7 +253,10 @@ impl Shared {
             self.retire(core);
         }
         for (sender, ended) in effects.answers {
-            let _ = sender.send(ended); // whoever waited may have gone
+            discard(sender.send(ended)); // whoever waited may have gone
+        }
+        if effects.replaced_error.is_some() {
+            discard(effects.replaced_error);
         }
     }
 
@@ -369,6 +373,9 @@ impl Shared {
             self.shutdown.leave();
         }
         self.lower_active();
+        if ending.error.is_some() {
+            discard(ending); // the error is the user's
+        }
     }
 
     fn lower_active(&self) {

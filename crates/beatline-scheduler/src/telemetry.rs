@@ -15,7 +15,7 @@ use beatline_core::{
     Stalled, Timestamp, Verdict, error_chain,
 };
 
-use crate::contain::contain;
+use crate::contain::{contain, discard};
 use crate::job::JobCore;
 use crate::state::Ending;
 
@@ -80,6 +80,7 @@ impl Telemetry {
                 }
             }
         }
+        discard(event);
     }
 
     /// Whether nobody would hear of a failure otherwise.

@@ -1,5 +1,7 @@
 //! What is wrong is wrong when the job is added, in an error that names the field.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod support;
 
 use std::time::Duration;

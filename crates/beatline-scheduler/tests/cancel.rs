@@ -1,6 +1,8 @@
 //! After `cancel` returned nothing starts any more, and every occurrence has one
 //! end.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod support;
 
 use std::sync::Arc;

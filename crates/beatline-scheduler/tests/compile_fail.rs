@@ -4,6 +4,8 @@
 //! somewhere in the compiler's answer. The answer as a whole differs from one
 //! compiler to the next; our words in it do not.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::path::Path;
 use std::process::Command;
 

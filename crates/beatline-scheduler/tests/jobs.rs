@@ -1,5 +1,7 @@
 //! The kinds of body, what a run is told, and control from everywhere.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod support;
 
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! Whatever a user's code does, the schedule goes on, and it is counted.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod support;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -164,6 +166,49 @@ async fn a_value_that_panics_when_dropped_is_contained_wherever_it_is_dropped() 
         matches!(kind, EventKind::CallbackPanicked { callback: Callback::Drop, message } if &**message == "dropped")
     });
     assert_eq!(drops, 4, "time-out twice, stop, shutdown");
+}
+
+/// An error whose `Drop` panics.
+#[derive(Debug)]
+struct ExplosiveError(#[allow(dead_code, reason = "dropped")] Explosive);
+
+impl std::fmt::Debug for Explosive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Explosive")
+    }
+}
+
+impl std::fmt::Display for ExplosiveError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("explosive")
+    }
+}
+
+impl std::error::Error for ExplosiveError {}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_job_owns_may_panic_when_it_is_dropped_with_the_job() {
+    let scheduler = beatline_test::scheduler(support::ANCHOR);
+    let tally = Tally::new();
+    scheduler.job("neighbour", FixedRate::every(secs(1))).run(tally.job()).unwrap();
+    let every = FixedRate::every(secs(1));
+    let captured = Explosive;
+    scheduler
+        .job("captures", every)
+        .run(move |_| {
+            let _captured = &captured;
+            async {}
+        })
+        .unwrap()
+        .cancel();
+    let errs = scheduler.job("fails", every).run(|_| async { Err(ExplosiveError(Explosive)) }).unwrap();
+    advance(secs(10)).await;
+    assert_eq!((errs.statistics().failures(), errs.statistics().started), (10, 10));
+    errs.cancel();
+    drop(errs);
+    advance(secs(10)).await;
+    assert_eq!(tally.count(), 20);
+    scheduler.shutdown(secs(1)).await;
 }
 
 #[tokio::test(start_paused = true)]

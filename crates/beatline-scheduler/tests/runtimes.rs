@@ -1,5 +1,7 @@
 //! Both of tokio's runtimes, and everywhere a scheduler can be made and dropped.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod support;
 
 use std::sync::Arc;

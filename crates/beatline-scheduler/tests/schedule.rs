@@ -1,5 +1,7 @@
 //! Due when it should be: no drift, no burst, no vanishing, never early.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod support;
 
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,7 @@
 //! The end: gentle, within its deadline, told in a report, and complete.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod support;
 
 use std::sync::Arc;

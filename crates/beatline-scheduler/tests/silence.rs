@@ -1,6 +1,8 @@
 //! Never silent: without an observer and without a subscriber, the first failure
 //! of an episode goes to standard error. Each case is a process of its own.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::process::Command;
 
 use beatline_scheduler::Scheduler;

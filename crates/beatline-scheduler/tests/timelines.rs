@@ -3,6 +3,8 @@
 //! One job with a period of 10 s whose first run lasts 23 s and whose others last
 //! 4 s, unless a test says otherwise. `━` running, `·` waiting, `x` skipped.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod support;
 
 use beatline_fixed_rate::FixedRate;

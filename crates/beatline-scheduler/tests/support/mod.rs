@@ -1,5 +1,6 @@
 //! What several test files share.
 #![allow(dead_code, unreachable_pub, reason = "each test file is a crate of its own and uses a part")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::future::Future;
 use std::pin::Pin;
