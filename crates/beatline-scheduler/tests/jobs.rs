@@ -91,7 +91,7 @@ async fn a_check_goes_asynchronous_only_when_needed() {
         .with(reconnects.clone())
         .run_check(|run, reconnects| {
             let stale = run.id().0 % 3 == 0;
-            stale.then(|| async move {
+            stale.then_some(async move {
                 tokio::time::sleep(if reconnects.count() == 0 { millis(500) } else { secs(60) }).await;
                 reconnects.add();
             })

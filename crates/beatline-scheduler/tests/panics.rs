@@ -85,7 +85,7 @@ async fn a_panic_is_caught_in_the_call_in_the_first_poll_and_in_later_ones() {
     let check =
         scheduler.job("check", OnDemand).run_check(|_| -> Option<std::future::Ready<()>> { panic!("check") }).unwrap();
     for job in [&call, &first, &later, &blocking, &check] {
-        let _ = job.run_now().unwrap();
+        drop(job.run_now().unwrap());
     }
     advance(secs(1)).await;
     for job in [&call, &first, &later, &blocking, &inline, &check] {
@@ -254,7 +254,8 @@ impl Trigger for Broken {
 #[tokio::test(start_paused = true)]
 async fn a_trigger_that_breaks_its_contract_faults_its_job_alone() {
     let wall = |_: &TriggerContext| Next::AtWall("2026-01-01T11:00:00Z".parse().unwrap());
-    let breaches: [(&str, fn(&TriggerContext) -> Next); 5] = [
+    type Breach = fn(&TriggerContext) -> Next;
+    let breaches: [(&str, Breach); 5] = [
         ("panics", |_| panic!("broken")),
         ("stands still", |context| Next::At(context.previous_monotonic().unwrap())),
         ("goes back", |_| Next::At(Monotonic::ORIGIN)),

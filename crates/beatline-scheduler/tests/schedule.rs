@@ -93,8 +93,9 @@ async fn a_fixed_delay_pauses_after_each_run_whatever_it_took() {
 #[tokio::test(start_paused = true)]
 async fn a_fixed_delay_lives_on_whatever_becomes_of_a_run() {
     let scheduler = beatline_test::scheduler(support::ANCHOR);
-    let ends: [(&str, fn(u64) -> bool); 3] = [("fails", |_| true), ("panics", |n| n % 2 == 0), ("hangs", |_| true)];
-    let job = |name: &'static str, bad: fn(u64) -> bool| {
+    type IsBad = fn(u64) -> bool;
+    let ends: [(&str, IsBad); 3] = [("fails", |_| true), ("panics", |n| n % 2 == 0), ("hangs", |_| true)];
+    let job = |name: &'static str, bad: IsBad| {
         scheduler
             .job(name, FixedDelay::after(secs(1)))
             .timeout(secs(2))
@@ -117,7 +118,7 @@ async fn a_fixed_delay_lives_on_whatever_becomes_of_a_run() {
     let gate = beatline_test::Gate::new();
     let skipped = scheduler.job("skipped", FixedDelay::after(secs(10))).run(gate.job()).unwrap();
     advance(secs(9)).await;
-    let _ = skipped.run_now().unwrap();
+    drop(skipped.run_now().unwrap());
     advance(secs(1)).await;
     assert_eq!(skipped.statistics().skipped(SkipReason::Overlap), 1);
     assert_eq!(skipped.status().condition, Condition::Scheduled);
@@ -135,10 +136,10 @@ async fn a_fixed_delay_whose_waiting_occurrence_is_superseded_is_asked_again() {
         .overlap(Overlap::BufferOne { keep: Keep::Latest })
         .run(gate.job())
         .unwrap();
-    let _ = job.run_now().unwrap(); // active
+    drop(job.run_now().unwrap()); // active
     advance(secs(10)).await; // the trigger's own occurrence waits
     assert_eq!(job.status().condition, Condition::AwaitingCompletion);
-    let _ = job.run_now().unwrap(); // takes its place
+    drop(job.run_now().unwrap()); // takes its place
     assert_eq!(job.status().condition, Condition::Scheduled, "a schedule never dies");
     gate.open(100);
     advance(secs(100)).await;
