@@ -248,10 +248,12 @@ async fn a_handle_outlives_its_scheduler_and_says_so() {
     let scheduler = beatline_test::scheduler(support::ANCHOR);
     let handle = scheduler.handle();
     scheduler.job("job", OnDemand).run(|_| async {}).unwrap();
-    assert!(handle.find("job").is_some() && !handle.is_gone());
+    assert!(handle.find("job").is_some() && handle.jobs().len() == 1 && !handle.is_gone());
     drop(scheduler);
     assert!(handle.is_gone() && handle.find("job").is_none());
     assert!(matches!(handle.job("job", OnDemand).run(|_| async {}), Err(Error::Gone)));
     assert!(matches!(handle.after(secs(1), |_| async {}), Err(Error::Gone)));
+    assert!(matches!(handle.at(tokio::time::Instant::now(), |_| async {}), Err(Error::Gone)));
+    assert!(handle.jobs().is_empty() && handle.cancel_all() == Default::default());
     assert_eq!(handle.shutdown(secs(1)).await, Default::default());
 }
