@@ -174,34 +174,30 @@ impl World {
         if fired >= PORTION.min(room) {
             return Ok(());
         }
-        match self.first_deadlines().into_iter().find(|(line, at)| *at <= on_line(*line, self.now)) {
+        match self.first_deadlines().find(|(line, at)| *at <= on_line(*line, self.now)) {
             None => Ok(()),
             Some(left) => check(false, Invariant::NeverVanishes, || format!("{left:?} is due and was left behind")),
         }
     }
 
-    fn first_deadlines(&self) -> Vec<(Line, i64)> {
-        [(Line::Monotonic, 0), (Line::Wall, 1)]
-            .into_iter()
-            .filter_map(|(line, number)| {
-                let first = self.entries.range((number, i64::MIN, i16::MIN, 0)..(number + 1, i64::MIN, i16::MIN, 0));
-                first.into_iter().next().map(|(_, deadline, ..)| (line, *deadline))
-            })
-            .collect()
+    fn first_deadlines(&self) -> impl Iterator<Item = (Line, i64)> + '_ {
+        [(Line::Monotonic, 0), (Line::Wall, 1)].into_iter().filter_map(|(line, number)| {
+            let first = self.entries.range((number, i64::MIN, i16::MIN, 0)..).next();
+            first.filter(|(found, ..)| *found == number).map(|(_, deadline, ..)| (line, *deadline))
+        })
     }
 
     /// The driver sleeps to the earliest deadline, and no longer than a job on
     /// the wall clock allows.
     fn check_look(&self, look: Look) -> Check {
         let now = self.now;
-        let deadlines = self.first_deadlines();
-        let due = deadlines.iter().any(|(line, at)| *at <= on_line(*line, now));
-        let wanted = deadlines
-            .iter()
+        let due = self.first_deadlines().any(|(line, at)| at <= on_line(line, now));
+        let wanted = self
+            .first_deadlines()
             .map(|(line, at)| match line {
-                Line::Monotonic => *at,
+                Line::Monotonic => at,
                 Line::Wall => {
-                    let wait = Duration::from_nanos((at - on_line(*line, now)).max(0) as u64).min(RECHECK);
+                    let wait = Duration::from_nanos((at - on_line(line, now)).max(0) as u64).min(RECHECK);
                     now.monotonic.saturating_add(wait).nanoseconds()
                 }
             })
@@ -213,6 +209,7 @@ impl World {
             Look::WhenAdded => wanted.is_none(),
         };
         check(holds, Invariant::NeverVanishes, || {
+            let deadlines: Vec<_> = self.first_deadlines().collect();
             format!("the driver looks again {look:?}, the earliest deadlines are {deadlines:?} at {now:?}")
         })
     }

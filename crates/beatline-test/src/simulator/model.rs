@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use beatline_core::{
-    Cause, Decided, Decision, Fate, Line, Moment, Monotonic, Origin, Outcome, RunFacts, RunId, SkipReason, Verdict,
-    WALK_LIMIT,
+    Cause, Decided, Decision, Due, Fate, Line, Moment, Monotonic, Origin, Outcome, RunFacts, RunId, SkipReason,
+    Verdict, WALK_LIMIT,
 };
 use beatline_scheduler::Ended;
 use futures::channel::oneshot;
 
 use super::policy::{PolicySpec, Shown};
 use super::scenario::JobSpec;
-use super::trigger::{Step, due_at, on_line};
+use super::trigger::{Step, TriggerSpec, due_at, on_line};
 
 /// What a step must have brought about.
 #[derive(Debug, Default)]
@@ -273,8 +273,8 @@ impl Model {
 
         let cursor = due_at(line, sought.cursor);
         let cursor_wall = match cursor {
-            beatline_core::Due::Wall(at) => at,
-            beatline_core::Due::Monotonic(at) => now.wall_at(at),
+            Due::Wall(at) => at,
+            Due::Monotonic(at) => now.wall_at(at),
         };
         let mut decided = Decided::new(cursor, cursor_wall, verdict);
         decided.due = sought.count;
@@ -287,18 +287,22 @@ impl Model {
 
     fn seek(&self, first: i64, now: i64) -> Sought {
         let alone = |broken| Sought { latest: first, count: 1, at_least: false, cursor: first, broken };
-        let endless = matches!(self.spec.trigger, super::trigger::TriggerSpec::FixedRate { .. });
-        if endless {
+        if matches!(self.spec.trigger, TriggerSpec::FixedRate { .. }) {
             let more = self.spec.trigger.rate_count(self.registered, Some(first), now).unwrap_or(0);
             let latest = self.last_of_rate(first, more);
             return Sought { latest, count: more + 1, at_least: false, cursor: latest, broken: false };
+        }
+        if let TriggerSpec::WallGrid(grid) = &self.spec.trigger {
+            let more = (now - first) / grid.period;
+            let latest = first + more * grid.period;
+            return Sought { latest, count: more as u64 + 1, at_least: false, cursor: latest, broken: false };
         }
         let (mut latest, mut walked) = (first, 0);
         loop {
             let completion = (walked > 0).then_some(latest);
             match self.spec.trigger.after(self.registered, Some(latest), completion) {
                 Step::At(next) if next <= now && next > latest => {
-                    if walked == WALK_LIMIT && !self.has_closed_form() {
+                    if walked == WALK_LIMIT {
                         return Sought { latest, count: walked + 1, at_least: true, cursor: now, broken: false };
                     }
                     latest = next;
@@ -310,12 +314,8 @@ impl Model {
         }
     }
 
-    fn has_closed_form(&self) -> bool {
-        matches!(self.spec.trigger, super::trigger::TriggerSpec::WallGrid(_))
-    }
-
     fn last_of_rate(&self, first: i64, more: u64) -> i64 {
-        let super::trigger::TriggerSpec::FixedRate { period, .. } = &self.spec.trigger else { return first };
+        let TriggerSpec::FixedRate { period, .. } = &self.spec.trigger else { return first };
         let last = i128::from(first) + i128::from(more) * period.as_nanos() as i128;
         i64::try_from(last).unwrap_or(i64::MAX)
     }
@@ -324,8 +324,8 @@ impl Model {
         let monotonic = now.monotonic.nanoseconds();
         let shown = Shown {
             due: match facts.due {
-                beatline_core::Due::Monotonic(at) => at.nanoseconds(),
-                beatline_core::Due::Wall(at) => at.unix_nanoseconds() as i64,
+                Due::Monotonic(at) => at.nanoseconds(),
+                Due::Wall(at) => at.unix_nanoseconds() as i64,
             },
             lateness: facts.lateness,
             active: self.active.len(),
