@@ -33,9 +33,24 @@
 //!   body must not wait for something that only `advance` would bring.
 //! * Code that calls a job directly makes itself a run with
 //!   [`Run::detached`](beatline_core::Run::detached).
+//!
+//! # For implementors
+//!
+//! A trigger or an overlap policy of your own gets the guarantees of the built-in
+//! ones if it keeps the [`laws`]. [`timeline`] draws what a policy does to a job,
+//! [`scripted`] holds triggers that answer from a list, well or badly,
+//! [`manual_clock`] a clock that moves by hand, and [`simulator`] tries the engine's
+//! own state machine on random workloads and checks its invariants after every
+//! step.
 
 mod jobs;
+pub mod laws;
+pub mod manual_clock;
 mod paused;
+pub mod random;
+pub mod scripted;
+pub mod simulator;
+pub mod timeline;
 
 pub use jobs::{Gate, Tally};
 pub use paused::{advance, scheduler, scheduler_builder, settle};

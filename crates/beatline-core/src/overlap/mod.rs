@@ -132,6 +132,9 @@ pub enum Decision {
     Skip,
     /// Wait at the back; if the buffer is full, the *new* occurrence is
     /// `Skipped{BufferFull}`.
+    ///
+    /// This and the two below wait for the end of a run: with nothing active
+    /// there is none, and the occurrence starts.
     Buffer,
     /// Wait at the back; if the buffer is full, the *longest-waiting* one makes
     /// room as `Skipped{BufferFull}`.

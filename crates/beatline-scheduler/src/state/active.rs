@@ -45,7 +45,7 @@ impl Active {
     }
 }
 
-/// In the order of their ids; nearly always none or one.
+/// In the order in which they were accepted; nearly always none or one.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveRuns(SmallVec<[Active; 1]>);
 
@@ -75,17 +75,24 @@ impl ActiveRuns {
     }
 
     pub(crate) fn find(&mut self, id: u64) -> Option<&mut Active> {
-        let position = self.0.binary_search_by_key(&id, |run| run.id).ok()?;
+        let position = self.position(id)?;
         Some(&mut self.0[position])
     }
 
     pub(crate) fn remove(&mut self, id: u64) -> Option<Active> {
-        let position = self.0.binary_search_by_key(&id, |run| run.id).ok()?;
+        let position = self.position(id)?;
         let removed = self.0.remove(position);
         if self.0.is_empty() && self.0.spilled() {
             self.0 = SmallVec::new();
         }
         Some(removed)
+    }
+
+    /// Ids ascend nearly always. A policy of a user's may let an occurrence wait
+    /// and start a later one, and a request may overtake what waits.
+    fn position(&self, id: u64) -> Option<usize> {
+        let searched = self.0.binary_search_by_key(&id, |run| run.id).ok();
+        searched.or_else(|| self.0.iter().position(|run| run.id == id))
     }
 
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, Active> {

@@ -475,6 +475,11 @@ impl State {
         now: Moment,
         effects: &mut Effects,
     ) -> Verdict {
+        if self.active.is_empty() {
+            // There is no end to wait for, and nothing else would ever take it out.
+            self.accept(facts, false, now, effects);
+            return Verdict::Accepted(facts.id);
+        }
         let capacity = plan.config.buffer;
         let full = self.buffered() >= capacity;
         if full && (capacity == 0 || decision == Decision::Buffer) {

@@ -1,0 +1,1 @@
+//! Programs that measure beatline; see `src/bin`.
