@@ -106,18 +106,17 @@ async fn reconcile(run: Run, collector: Arc<Collector>) -> JobResult {
     let mut sent = collector.source.sent().await?;
     // The newest may still be on its way to a run of `quotes`.
     sent.unacknowledged.pop();
-    let mut again = Vec::new();
+    let mut missing = Vec::new();
     for id in sent.unacknowledged.into_iter().filter(|id| !collector.store.contains(*id)) {
         let answer = collector.source.answer(id).await?;
         collector.store.append(&answer)?;
-        again.push(format!("#{}", id.number));
+        missing.push(format!("#{}", id.number));
     }
-    let stored = collector.store.totals();
-    let mut result = format!("{} answers sent, {} stored", sent.answers, stored.answers);
-    if !again.is_empty() {
-        result += &format!("; fetched again: {}", again.join(" "));
-    }
-    collector.journal.note(&run, result);
+    let result = match missing.as_slice() {
+        [] => "none is missing".to_owned(),
+        missing => format!("{} missing, fetched again: {}", missing.len(), missing.join(" ")),
+    };
+    collector.journal.note(&run, format!("answers sent: {}, {result}", sent.answers));
     Ok(())
 }
 

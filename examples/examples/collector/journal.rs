@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use beatline::Run;
-use beatline::core::{Event, EventKind, Finished, Observer, Stalled, Verdict, error_chain};
+use beatline::core::{Event, EventKind, Finished, Observer, Outcome, Stalled, Verdict, error_chain};
 
 use crate::text::{in_one_line, short, spaced};
 
@@ -118,7 +118,8 @@ fn ended(finished: &Finished) -> (Tone, String) {
         let tone = if finished.error.is_some() { Tone::Warning } else { Tone::Routine };
         return (tone, text);
     }
-    if let Some(error) = &finished.error {
+    // A time-out's error says no more than the outcome does.
+    if let Some(error) = finished.error.as_ref().filter(|_| finished.outcome != Outcome::TimedOut) {
         text += &format!(": {}", error_chain(&**error));
     }
     if finished.failures_in_a_row > 1 {

@@ -92,16 +92,16 @@ async fn collect(options: Options) -> Result<ExitCode, BoxError> {
         trouble: options.trouble,
         pace: options.speed,
     });
-    let scheduler = Scheduler::builder().name("collector").observer(journal.clone()).build()?;
-    let mut jobs = jobs::add(&scheduler, &collector)?;
-    jobs.extend(collector.trouble.add_jobs(&scheduler, collector.pace)?);
-
     let whose = if exchange.is_some() { "our own exchange" } else { "the exchange" };
     journal.say(format!(
         "collecting from {whose} at {} into {}",
         collector.source.url(),
         collector.store.path().display()
     ));
+    let scheduler = Scheduler::builder().name("collector").observer(journal.clone()).build()?;
+    let mut jobs = jobs::add(&scheduler, &collector)?;
+    jobs.extend(collector.trouble.add_jobs(&scheduler, collector.pace)?);
+
     let view = view::start(entries, jobs.clone(), collector.clone())?;
 
     tokio::select! {

@@ -7,7 +7,7 @@ use beatline::core::error_chain;
 use beatline::scheduler::Status;
 use serde::Serialize;
 
-use crate::text::{column, counts, in_one_line, spaced};
+use crate::text::{column, counts, in_one_line};
 
 /// The books at the end.
 #[derive(Debug, Serialize)]
@@ -55,11 +55,11 @@ impl Summary {
 
     /// For people.
     pub(crate) fn print(&self, out: &mut impl Write) -> std::io::Result<()> {
-        writeln!(out, "\njob          due = started + skipped + pending   how they ended; why they were skipped")?;
+        writeln!(out, "\njob          due = started + skipped + pending   outcomes; reasons for skipping")?;
         for books in &self.jobs {
             let mut fates = counts(&books.outcomes);
             if !books.skipped.is_empty() {
-                fates += &format!("; skipped: {}", counts(&books.skipped));
+                fates += &format!("; {}", counts(&books.skipped));
             }
             let Books { name, due, started, pending, .. } = books;
             writeln!(
@@ -91,10 +91,7 @@ impl Summary {
 impl Books {
     fn new(status: &Status) -> Self {
         let statistics = &status.statistics;
-        let last_error = statistics.last_error.as_ref().map(|last| {
-            let outcome = spaced(last.outcome.label());
-            in_one_line(&format!("{outcome}: {}", error_chain(&*last.error)))
-        });
+        let last_error = statistics.last_error.as_ref().map(|last| in_one_line(&error_chain(&*last.error)));
         Self {
             name: status.name.to_string(),
             due: statistics.due,

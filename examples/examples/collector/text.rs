@@ -15,6 +15,11 @@ pub(crate) fn short(duration: Duration) -> String {
     }
 }
 
+/// A time to wait, in tenths of a second while it can be watched.
+pub(crate) fn countdown(duration: Duration) -> String {
+    if duration < Duration::from_secs(60) { format!("{:.1} s", duration.as_secs_f64()) } else { short(duration) }
+}
+
 /// A label such as `timed_out` in words.
 pub(crate) fn spaced(label: &str) -> String {
     label.replace('_', " ")

@@ -18,15 +18,18 @@ use crossterm::style::{StyledContent, Stylize};
 use crate::jobs::Collector;
 use crate::journal::{Entry, Line, Tone};
 use crate::terminal::Terminal;
-use crate::text::{column, counts, cut, short, spaced};
+use crate::text::{column, countdown, counts, cut, short, spaced};
 
 /// How often the table is drawn.
 const REDRAW: Duration = Duration::from_millis(200);
 /// So many lines are kept for the space under the table.
 const KEPT: usize = 100;
 
-const HEADINGS: [(&str, usize); 6] =
-    [("job", 10), ("next", 9), ("last outcome", 23), ("runs", 6), ("skipped", 23), ("late", 24)];
+/// The columns and their widths; the skipped have what the terminal leaves.
+const COLUMNS: [(&str, usize); 7] =
+    [("job", 10), ("next", 9), ("last outcome", 21), ("runs", 6), ("skipped", 0), ("late", 8), ("at most", 8)];
+const GAP: usize = 2;
+const SKIPPED_WIDTH: std::ops::RangeInclusive<usize> = 8..=30;
 
 /// Shows until the journal ends.
 pub(crate) fn start(
@@ -83,10 +86,13 @@ impl View {
 
     /// The whole picture.
     fn frame(&self, width: usize, height: usize) -> Vec<String> {
-        let rule = "─".repeat(width.min(HEADINGS.iter().map(|(_, width)| width + 1).sum())).dark_grey().to_string();
-        let mut lines = vec![self.title(width), String::new(), headings(width), rule.clone()];
+        let columns = columns(width);
+        let whole: usize = columns.iter().map(|(_, width)| width + GAP).sum();
+        let rule = "─".repeat(width.min(whole - GAP)).dark_grey().to_string();
+        let headings = columns.map(|(heading, _)| heading.to_owned().bold());
+        let mut lines = vec![self.title(width), String::new(), row(headings, columns, width), rule.clone()];
         let now = Timestamp::from(SystemTime::now());
-        lines.extend(self.jobs.iter().map(|job| row(&job.status(), now, width)));
+        lines.extend(self.jobs.iter().map(|job| row(cells(&job.status(), now), columns, width)));
         lines.extend([rule, self.totals(width), String::new()]);
         let room = height.saturating_sub(lines.len());
         let first = self.recent.len().saturating_sub(room);
@@ -108,47 +114,55 @@ impl View {
         let totals = self.collector.store.totals();
         let path = self.collector.store.path();
         let text = format!(
-            "{} quotes in {} answers, {} acknowledged · {}",
-            totals.quotes,
+            "answers {} · acknowledged {} · quotes {} in {}",
             totals.answers,
             totals.acknowledged,
+            totals.quotes,
             path.display()
         );
         cut(&text, width).dark_grey().to_string()
     }
 }
 
-fn headings(width: usize) -> String {
-    let line: String = HEADINGS.iter().map(|(heading, width)| column(heading, *width) + " ").collect();
-    cut(&line, width).bold().to_string()
+/// The columns for a terminal of this width.
+fn columns(width: usize) -> [(&'static str, usize); 7] {
+    let others: usize = COLUMNS.iter().map(|(_, width)| width + GAP).sum();
+    let skipped = width.saturating_sub(others).clamp(*SKIPPED_WIDTH.start(), *SKIPPED_WIDTH.end());
+    COLUMNS.map(|(heading, width)| (heading, if width == 0 { skipped } else { width }))
 }
 
-/// One job. Cells are filled up before they are coloured, and those that do not
-/// fit the terminal are left out.
-fn row(status: &Status, now: Timestamp, width: usize) -> String {
-    let books = &status.statistics;
-    let runs = StyledContent::new(Default::default(), books.run_count().to_string());
-    let skipped = counts(&books.skipped_by_label());
-    let skipped = if books.skipped_total() == 0 { skipped.dark_grey() } else { skipped.yellow() };
-    let late = match books.started {
-        0 => "–".to_owned().dark_grey(),
-        _ => format!("{}, at most {}", short(books.last_lateness), short(books.max_lateness)).stylize(),
-    };
-    let name = status.name.to_string().stylize();
-    let cells = [name, next(status, now), last_outcome(books), runs, skipped, late];
-    let mut line = String::new();
-    let mut left = width;
-    for (cell, (_, width)) in cells.into_iter().zip(HEADINGS) {
-        let text = cut(&(column(cell.content(), width) + " "), left);
+/// Cells side by side, filled up before they are coloured; what does not fit the
+/// terminal is cut.
+fn row(cells: [StyledContent<String>; 7], columns: [(&str, usize); 7], width: usize) -> String {
+    let (mut line, mut left) = (String::new(), width);
+    for (cell, (_, width)) in cells.into_iter().zip(columns) {
+        let text: String = format!("{}{:GAP$}", column(cell.content(), width), "").chars().take(left).collect();
         left -= text.chars().count();
         line += &cell.style().apply(text).to_string();
     }
     line
 }
 
+/// What the table says of one job.
+fn cells(status: &Status, now: Timestamp) -> [StyledContent<String>; 7] {
+    let books = &status.statistics;
+    let skipped = counts(&books.skipped_by_label());
+    let skipped = if books.skipped_total() == 0 { skipped.dark_grey() } else { skipped.yellow() };
+    let late = |lateness| if books.started == 0 { "–".to_owned().dark_grey() } else { short(lateness).stylize() };
+    [
+        status.name.to_string().stylize(),
+        next(status, now),
+        last_outcome(books),
+        books.run_count().to_string().stylize(),
+        skipped,
+        late(books.last_lateness),
+        late(books.max_lateness),
+    ]
+}
+
 fn next(status: &Status, now: Timestamp) -> StyledContent<String> {
     match (&status.condition, status.next_due) {
-        (Condition::Scheduled, Some(due)) => short(due.saturating_since(now)).stylize(),
+        (Condition::Scheduled, Some(due)) => countdown(due.saturating_since(now)).stylize(),
         (Condition::AwaitingCompletion, _) => "after run".to_owned().stylize(),
         (Condition::Idle, _) => "on demand".to_owned().dark_grey(),
         (Condition::Faulted { .. }, _) => "faulted".to_owned().red(),
@@ -164,7 +178,7 @@ fn last_outcome(books: &Statistics) -> StyledContent<String> {
     match books.last_outcome {
         None => "–".to_owned().dark_grey(),
         Some(outcome) => {
-            let text = format!("{} in {}", spaced(outcome.label()), short(books.last_duration));
+            let text = format!("{}, {}", spaced(outcome.label()), short(books.last_duration));
             if outcome.is_failure() { text.red() } else { text.green() }
         }
     }
