@@ -71,7 +71,7 @@ pub(crate) fn add(scheduler: &Scheduler, collector: &Arc<Collector>) -> Result<V
 
     // Looks often and costs nothing, as long as there is nothing to do.
     let sessions = scheduler
-        .job("sessions", FixedRate::every(pace.seconds(30)).phase(pace.seconds(15)))
+        .job("sessions", FixedRate::every(pace.seconds(30)).initial_delay(pace.seconds(15)))
         .timeout(pace.seconds(30))
         .with(collector.clone())
         .run_check(check_sessions)?;
@@ -146,7 +146,7 @@ fn check_sessions(run: Run, collector: Arc<Collector>) -> Option<impl Future<Out
     let struck = collector.trouble.strike(&run);
     let stale = collector.sessions.stale(collector.pace.seconds(90));
     let something_to_do = struck.is_err() || !stale.is_empty();
-    something_to_do.then(|| async move {
+    something_to_do.then_some(async move {
         struck?;
         wake(&run, &collector, &stale).await
     })

@@ -58,6 +58,9 @@ impl Summary {
         writeln!(out, "\njob          due = started + skipped + pending   outcomes; reasons for skipping")?;
         for books in &self.jobs {
             let mut fates = counts(&books.outcomes);
+            if books.running > 0 {
+                fates += &format!(", {} running still and cannot be stopped", books.running);
+            }
             if !books.skipped.is_empty() {
                 fates += &format!("; {}", counts(&books.skipped));
             }

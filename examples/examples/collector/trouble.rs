@@ -9,6 +9,7 @@ use beatline::{Error, FixedRate, JobHandle, JobResult, Overlap, Run, Scheduler};
 use crate::jobs;
 use crate::options::duration;
 use crate::pace::Pace;
+use crate::text::short;
 
 /// When the first blocking run comes, and how often from then on; of real time,
 /// because the stall monitor's threshold is too.
@@ -29,7 +30,7 @@ impl Trouble {
     pub(crate) fn strike(&self, run: &Run) -> JobResult {
         let now = self.since.elapsed();
         match self.fail.iter().find(|(job, until)| *job == run.job() && now < *until) {
-            Some((_, until)) => Err(format!("trouble was ordered for another {:.1?}", *until - now).into()),
+            Some((_, until)) => Err(format!("trouble was ordered for another {}", short(*until - now)).into()),
             None => Ok(()),
         }
     }
@@ -38,18 +39,18 @@ impl Trouble {
     pub(crate) fn add_jobs(&self, scheduler: &Scheduler, pace: Pace) -> Result<Vec<JobHandle>, Error> {
         let mut jobs = Vec::new();
         if let Some(block) = self.block {
-            let now_and_then = FixedRate::every(BLOCK_EVERY.max(2 * block)).initial_delay(FIRST_BLOCK);
+            let now_and_then = FixedRate::every(BLOCK_EVERY.max(block.saturating_mul(2))).initial_delay(FIRST_BLOCK);
             jobs.push(scheduler.job("block", now_and_then).run(move |_run| async move {
                 // What an async function must never do: the worker can run nothing else meanwhile.
                 std::thread::sleep(block);
             })?);
         }
         if self.overrun {
-            let period = pace.seconds(30);
+            let too_long = pace.seconds(42);
             let job = scheduler
-                .job("overrun", FixedRate::every(period).immediately())
+                .job("overrun", FixedRate::every(pace.seconds(30)).immediately())
                 .overlap(Overlap::BufferOne { keep: Keep::Latest })
-                .run(move |_run| tokio::time::sleep(period.mul_f64(1.4)))?;
+                .run(move |_run| tokio::time::sleep(too_long))?;
             jobs.push(job);
         }
         Ok(jobs)

@@ -27,7 +27,7 @@ const KEPT: usize = 100;
 
 /// The columns and their widths; the skipped have what the terminal leaves.
 const COLUMNS: [(&str, usize); 7] =
-    [("job", 10), ("next", 9), ("last outcome", 21), ("runs", 6), ("skipped", 0), ("late", 8), ("at most", 8)];
+    [("job", 9), ("next", 9), ("last outcome", 20), ("runs", 6), ("skipped", 0), ("late", 8), ("at most", 8)];
 const GAP: usize = 2;
 const SKIPPED_WIDTH: std::ops::RangeInclusive<usize> = 8..=30;
 
