@@ -24,3 +24,33 @@ pub(crate) fn panic_text(payload: Box<dyn Any + Send>) -> String {
     std::mem::forget(payload);
     text
 }
+
+/// Something of the user's. A panic in its `Drop` ends here.
+pub(crate) struct Contained<T>(Option<T>);
+
+impl<T> Contained<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(Some(value))
+    }
+}
+
+impl<T> std::ops::Deref for Contained<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_ref().expect("only `drop` takes it out")
+    }
+}
+
+impl<T> Drop for Contained<T> {
+    fn drop(&mut self) {
+        discard(self.0.take());
+    }
+}
+
+/// Drops something of the user's; a panic in its `Drop` ends here.
+pub(crate) fn discard<T>(value: T) {
+    if let Err(message) = contain(|| drop(value)) {
+        tracing::error!(target: "beatline", message, "a value given to a job panicked when it was dropped");
+    }
+}

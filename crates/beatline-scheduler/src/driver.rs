@@ -24,6 +24,7 @@ use tokio::task::yield_now;
 use tokio::time::sleep_until;
 
 use crate::body::Kind;
+use crate::contain::contain;
 use crate::engine::{Engine, Look, PORTION};
 use crate::job::JobRef;
 use crate::runner;
@@ -80,6 +81,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
                     yield_now().await;
                 } else {
                     let at = now.monotonic.saturating_add(Duration::from_millis(1));
+                    shared.monitor.driver_sleeps(at);
                     tokio::select! {
                         biased;
                         () = shared.driver.notified() => {}
@@ -124,7 +126,10 @@ fn advance(shared: &Shared, engine: &mut Engine<JobRef>, now: Moment) -> Look {
     let room = ROOM.saturating_sub(shared.injector.len());
     let (mut handed, mut again, mut inline) = (0, Vec::new(), Vec::new());
     engine.advance(now, room, |job, deadline| {
-        fire(shared, job, deadline, now, &mut handed, &mut again, &mut inline);
+        // The last net: nothing known gets here, and nothing unknown may end the driver.
+        if let Err(message) = contain(|| fire(shared, job, deadline, now, &mut handed, &mut again, &mut inline)) {
+            tracing::error!(target: "beatline", message, "a panic reached the driver");
+        }
     });
     for (job, deadline) in again {
         let core = job.core();

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use beatline_core::{CancellationToken, Error, Run, RunControl, RunFacts, RunId, SkipReason, Timestamp};
 
 use crate::body::{Begun, Body, Kind};
+use crate::contain::Contained;
 use crate::current::CurrentRun;
 use crate::queue::OrderKey;
 use crate::shared::Shared;
@@ -33,8 +34,8 @@ pub(crate) struct JobCore {
 
 /// A job with its body.
 pub(crate) struct JobCell<B> {
-    core: JobCore,
-    body: B,
+    core: Contained<JobCore>,
+    body: Contained<B>,
 }
 
 /// A job behind a pointer.
@@ -49,7 +50,7 @@ pub(crate) trait AnyJob: Send + Sync {
 impl<B: Body> JobCell<B> {
     pub(crate) fn new(sequence: u64, name: Arc<str>, plan: Plan, shared: Arc<Shared>, body: B) -> Self {
         let state = Mutex::new(State::new());
-        Self { core: JobCore { sequence, name, plan, shared, state }, body }
+        Self { core: Contained::new(JobCore { sequence, name, plan, shared, state }), body: Contained::new(body) }
     }
 }
 

@@ -57,6 +57,7 @@ mod handle;
 mod job;
 mod job_builder;
 mod monitor;
+mod pulse;
 mod queue;
 mod registry;
 mod runner;
@@ -74,6 +75,9 @@ pub mod simulation;
 pub use beatline_core as core;
 
 pub use builder::SchedulerBuilder;
+#[doc(hidden)]
+pub use pulse::pulse;
+
 pub use handle::{CancelResult, JobGuard, JobHandle, Status, Stopping, Ticket};
 pub use job_builder::{JobBuilder, NoState, WithState};
 pub use scheduler::{CancelledAll, Scheduler, SchedulerHandle};

@@ -38,7 +38,7 @@ pub(crate) struct Monitor {
 /// What the driver and the thread tell each other. Instants are monotonic
 /// nanoseconds, `i64::MAX` for never.
 struct Signal {
-    /// What the driver sleeps for.
+    /// When the driver is expected to look again.
     armed: AtomicI64,
     /// A look asked for besides.
     expected: AtomicI64,
@@ -52,15 +52,7 @@ struct Signal {
 
 impl Monitor {
     pub(crate) fn new(threshold: Option<Duration>) -> Self {
-        let signal = Signal {
-            armed: AtomicI64::new(i64::MAX),
-            expected: AtomicI64::new(i64::MAX),
-            looks: AtomicU64::new(0),
-            wakes_at: AtomicI64::new(i64::MIN),
-            stopped: Mutex::new(false),
-            bell: Condvar::new(),
-        };
-        Self { threshold, signal: Arc::new(signal), suspect: Mutex::new(None) }
+        Self { threshold, signal: Arc::new(Signal::new()), suspect: Mutex::new(None) }
     }
 
     /// Starts the thread. Where it cannot be started there is no monitor; the
@@ -97,7 +89,7 @@ impl Monitor {
 
     /// The driver looks. If it slept for an instant, it tells how late it is.
     pub(crate) fn driver_looked(&self, now: Monotonic, slept_for: Option<Monotonic>, shared: &Shared) {
-        self.signal.looks.fetch_add(1, Ordering::SeqCst);
+        self.signal.awake(now);
         let Some(threshold) = self.threshold.filter(|_| !shared.clock.is_simulated()) else { return };
         let lag = slept_for.map_or(Duration::ZERO, |at| now.saturating_since(at));
         if lag < threshold {
@@ -112,6 +104,24 @@ impl Monitor {
 }
 
 impl Signal {
+    fn new() -> Self {
+        Self {
+            armed: AtomicI64::new(i64::MAX),
+            expected: AtomicI64::new(i64::MAX),
+            looks: AtomicU64::new(0),
+            wakes_at: AtomicI64::new(i64::MIN),
+            stopped: Mutex::new(false),
+            bell: Condvar::new(),
+        }
+    }
+
+    /// The driver looks: from now on it is expected to look again at once, unless
+    /// it says what it sleeps for.
+    fn awake(&self, now: Monotonic) {
+        self.looks.fetch_add(1, Ordering::SeqCst);
+        self.armed.store(now.nanoseconds(), Ordering::SeqCst);
+    }
+
     fn stopped(&self) -> MutexGuard<'_, bool> {
         self.stopped.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -257,4 +267,23 @@ fn report_end(shared: &Shared, ended: &Seen, now: Monotonic) {
 
 fn name_of(shared: &Shared, sequence: u64) -> Option<Arc<str>> {
     shared.registry.find_by_sequence(sequence).map(|job| Arc::clone(&job.core().name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A driver that never sleeps because there is much to do had once slept for
+    /// an instant long past, and was reported as late for it.
+    #[test]
+    fn a_busy_driver_is_not_measured_by_what_it_slept_for_before() {
+        let signal = Signal::new();
+        let at = |seconds| Monotonic::ORIGIN.saturating_add(Duration::from_secs(seconds));
+        signal.armed.store(at(1).nanoseconds(), Ordering::SeqCst);
+        for second in 2..10 {
+            signal.awake(at(second));
+            assert_eq!(signal.armed.load(Ordering::SeqCst), at(second).nanoseconds());
+        }
+        assert_eq!(signal.looks.load(Ordering::SeqCst), 8);
+    }
 }

@@ -27,6 +27,7 @@ use crate::body::{Begun, BoxFuture, Kind};
 use crate::contain::contain;
 use crate::current;
 use crate::job::JobRef;
+use crate::pulse;
 use crate::shared::{HandedOff, Phase, Shared, end_of};
 use crate::state::End;
 
@@ -34,7 +35,10 @@ use crate::state::End;
 pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
         while let Some(handed) = shared.take_handed_off() {
-            execute(handed);
+            // The last net: nothing known gets here, and nothing unknown may end the runner.
+            if let Err(message) = contain(|| execute(handed)) {
+                tracing::error!(target: "beatline", message, "a panic reached the runner");
+            }
             make_room(&shared);
             if !coop::has_budget_remaining() {
                 tokio::task::yield_now().await;
@@ -123,7 +127,9 @@ fn start_blocking(job: JobRef, facts: RunFacts) {
     let handle = shared.handle.clone();
     // Until the pool comes to it the occurrence is still on its way.
     let handed = HandedOff::new(job, facts);
+    let under_way = pulse::blocking();
     drop(handle.spawn_blocking(move || {
+        let _under_way = under_way;
         let Some((job, facts)) = handed.take() else { return };
         let core = job.core();
         // The gate is passed at the body's first instruction, not before.
@@ -261,7 +267,7 @@ impl Future for RunTask {
             return Poll::Ready(());
         };
         let core = job.core();
-        core.shared.activity.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        pulse::step();
         let abort = core.state().polled(facts.id, context.waker());
         if abort {
             return this.end(End::Dropped);

@@ -1,6 +1,6 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -124,25 +124,20 @@ impl Scheduler {
         T: Future + Send + 'static,
         T::Output: JobOutput,
     {
-        let front = Arc::clone(&self.front);
-        let at = front.engine().map(|shared| shared.clock.monotonic_at(instant.into()));
-        match at {
-            Ok(at) => JobBuilder::new(Ok(front), None, At(at)).run(f),
-            Err(error) => Err(error),
-        }
+        let at = self.front.engine()?.clock.monotonic_at(instant.into());
+        JobBuilder::new(Ok(Arc::clone(&self.front)), None, At(at)).run(f)
     }
 
     /// The job of this name, if it is scheduled.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<JobHandle> {
-        self.front.started()?.registry.find(name).map(JobHandle::new)
+        self.front.find(name)
     }
 
     /// The named jobs, in the order they were added.
     #[must_use]
     pub fn jobs(&self) -> Vec<JobHandle> {
-        let jobs = self.front.started().map(|shared| shared.registry.named()).unwrap_or_default();
-        jobs.into_iter().map(JobHandle::new).collect()
+        self.front.jobs()
     }
 
     /// The books of all nameless one-shots together, those that are gone
@@ -155,15 +150,14 @@ impl Scheduler {
     /// Cancels every job; active runs go on to their end. Once this returns, no
     /// run of theirs starts any more. Jobs added meanwhile are not touched.
     pub fn cancel_all(&self) -> CancelledAll {
-        let mut found = CancelledAll::default();
-        let Some(shared) = self.front.started() else { return found };
-        for job in shared.registry.all() {
-            if let Some(running) = job::cancel(job.core(), SkipReason::Removed) {
-                found.jobs += 1;
-                found.running += running;
-            }
-        }
-        found
+        self.front.cancel_all()
+    }
+
+    /// How many panics of observers were contained.
+    #[must_use]
+    pub fn observer_panics(&self) -> u64 {
+        let panics = |shared: &Arc<Shared>| shared.telemetry.observer_panics.load(Ordering::Relaxed);
+        self.front.started().map_or(0, panics)
     }
 
     /// A handle that may be cloned and kept anywhere, in jobs too.
@@ -214,14 +208,6 @@ impl Scheduler {
         end.await;
         self.shutdown(self.front.default_shutdown).await
     }
-
-    /// Steps taken so far and whether none can follow at this instant; for a test
-    /// kit that waits until nothing moves.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn activity(&self) -> u64 {
-        self.front.started().map_or(0, |shared| shared.activity.load(std::sync::atomic::Ordering::Relaxed))
-    }
 }
 
 impl Drop for Scheduler {
@@ -253,10 +239,37 @@ impl SchedulerHandle {
         JobBuilder::new(self.front(), None, Once::after(delay)).run(f)
     }
 
+    /// Runs `f` once, at `instant`, as [`Scheduler::at`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`JobBuilder::run`], and [`Error::Gone`].
+    pub fn at<F, T>(&self, instant: impl Into<Instant>, f: F) -> Result<JobHandle, Error>
+    where
+        F: Fn(Run) -> T + Send + Sync + 'static,
+        T: Future + Send + 'static,
+        T::Output: JobOutput,
+    {
+        let front = self.front()?;
+        let at = front.engine()?.clock.monotonic_at(instant.into());
+        JobBuilder::new(Ok(front), None, At(at)).run(f)
+    }
+
     /// The job of this name, if it is scheduled.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<JobHandle> {
-        self.front().ok()?.started()?.registry.find(name).map(JobHandle::new)
+        self.front().ok()?.find(name)
+    }
+
+    /// The named jobs, in the order they were added.
+    #[must_use]
+    pub fn jobs(&self) -> Vec<JobHandle> {
+        self.front().map(|front| front.jobs()).unwrap_or_default()
+    }
+
+    /// Cancels every job, as [`Scheduler::cancel_all`].
+    pub fn cancel_all(&self) -> CancelledAll {
+        self.front().map(|front| front.cancel_all()).unwrap_or_default()
     }
 
     /// Ends the scheduler, as [`Scheduler::shutdown`].
@@ -343,6 +356,27 @@ impl Front {
         Ok(JobHandle::new(job))
     }
 
+    fn find(&self, name: &str) -> Option<JobHandle> {
+        self.started()?.registry.find(name).map(JobHandle::new)
+    }
+
+    fn jobs(&self) -> Vec<JobHandle> {
+        let jobs = self.started().map(|shared| shared.registry.named()).unwrap_or_default();
+        jobs.into_iter().map(JobHandle::new).collect()
+    }
+
+    fn cancel_all(&self) -> CancelledAll {
+        let mut found = CancelledAll::default();
+        let Some(shared) = self.started() else { return found };
+        for job in shared.registry.all() {
+            if let Some(running) = job::cancel(job.core(), SkipReason::Removed) {
+                found.jobs += 1;
+                found.running += running;
+            }
+        }
+        found
+    }
+
     fn shutdown(&self, shutdown: Shutdown) -> ShuttingDown {
         // Under the builder's lock, so that no first job starts an engine beside it.
         let builder = self.builder.lock().unwrap_or_else(PoisonError::into_inner);
@@ -373,6 +407,7 @@ fn start(settings: SchedulerBuilder, handle: Handle) -> Arc<Shared> {
         observers: settings.observers,
         quiet: settings.quiet,
         observer_panics: AtomicU64::new(0),
+        stalls: AtomicU64::new(0),
     };
     let monitor = Monitor::new(settings.stall_threshold);
     let shared = Arc::new(Shared::new(handle.clone(), clock, telemetry, monitor, settings.inline_budget));

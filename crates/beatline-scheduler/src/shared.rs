@@ -23,8 +23,10 @@ use tokio::sync::Notify;
 use crate::body::Kind;
 use crate::clock::TokioClock;
 use crate::config::JobConfig;
+use crate::contain::discard;
 use crate::job::{JobCore, JobRef};
 use crate::monitor::Monitor;
+use crate::pulse;
 use crate::registry::Registry;
 use crate::shutdown::ShutdownState;
 use crate::state::{Effects, End, Gate, Statistics};
@@ -116,8 +118,6 @@ pub(crate) struct Shared {
     last_config: Mutex<Option<Arc<JobConfig>>>,
     /// The books of nameless jobs that are gone.
     nameless: Mutex<Statistics>,
-    /// Steps taken, for a test kit that waits until nothing moves.
-    pub(crate) activity: AtomicU64,
 }
 
 impl Shared {
@@ -150,7 +150,6 @@ impl Shared {
             commands: Mutex::new(Vec::new()),
             last_config: Mutex::new(None),
             nameless: Mutex::new(Statistics::empty()),
-            activity: AtomicU64::new(0),
         }
     }
 
@@ -230,7 +229,7 @@ impl Shared {
 
     /// The part of the effects that needs no reference to the job.
     pub(crate) fn tell(&self, core: &JobCore, effects: Effects, now: Moment) {
-        self.activity.fetch_add(1, Ordering::Relaxed);
+        pulse::step();
         if let Some(decided) = effects.decided {
             self.telemetry.decided(core, decided, now);
         }
@@ -254,7 +253,10 @@ impl Shared {
             self.retire(core);
         }
         for (sender, ended) in effects.answers {
-            let _ = sender.send(ended); // whoever waited may have gone
+            discard(sender.send(ended)); // whoever waited may have gone
+        }
+        if effects.replaced_error.is_some() {
+            discard(effects.replaced_error);
         }
     }
 
@@ -371,6 +373,9 @@ impl Shared {
             self.shutdown.leave();
         }
         self.lower_active();
+        if ending.error.is_some() {
+            discard(ending); // the error is the user's
+        }
     }
 
     fn lower_active(&self) {

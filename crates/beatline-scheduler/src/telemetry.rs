@@ -15,7 +15,7 @@ use beatline_core::{
     Stalled, Timestamp, Verdict, error_chain,
 };
 
-use crate::contain::contain;
+use crate::contain::{contain, discard};
 use crate::job::JobCore;
 use crate::state::Ending;
 
@@ -61,6 +61,8 @@ pub(crate) struct Telemetry {
     /// Never write to standard error.
     pub(crate) quiet: bool,
     pub(crate) observer_panics: AtomicU64,
+    /// Stalls that began.
+    pub(crate) stalls: AtomicU64,
 }
 
 impl Telemetry {
@@ -78,6 +80,7 @@ impl Telemetry {
                 }
             }
         }
+        discard(event);
     }
 
     /// Whether nobody would hear of a failure otherwise.
@@ -227,7 +230,8 @@ impl Telemetry {
                 "stall: {what}; the cause is not a beatline job"
             ),
         }
-        if !stalled.over && self.is_alone() {
+        let stalls = if stalled.over { 0 } else { self.stalls.fetch_add(1, Ordering::Relaxed) + 1 };
+        if stalls.is_power_of_two() && self.is_alone() {
             let culprit = culprit.map_or("not a beatline job".to_owned(), |job| format!("job {job:?}"));
             eprintln!("beatline: stalled for {:?} so far: {culprit}", stalled.lag);
         }

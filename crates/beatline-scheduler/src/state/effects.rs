@@ -7,7 +7,7 @@ use std::time::Duration;
 use beatline_core::{Decided, Outcome, RunFacts, SharedError, SkipReason};
 use futures::channel::oneshot;
 
-use super::ledger::Ended;
+use super::ledger::{Ended, LastError};
 
 /// What is to be done after a step. All of it is optional, most of it rare.
 #[derive(Debug, Default)]
@@ -31,6 +31,8 @@ pub struct Effects {
     pub exhausted: bool,
     /// The job is over: take it out of the registry.
     pub retired: bool,
+    /// An error that another took the place of: the user's, dropped outside the lock.
+    pub replaced_error: Option<LastError>,
     /// Answer those who waited.
     pub answers: Vec<(oneshot::Sender<Ended>, Ended)>,
 }

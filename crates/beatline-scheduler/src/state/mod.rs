@@ -227,7 +227,7 @@ impl State {
             },
         };
         self.ledger.record_end(now.monotonic.nanoseconds(), outcome, duration);
-        let failures_in_a_row = self.record_outcome(outcome, error.as_ref(), now);
+        let failures_in_a_row = self.record_outcome(outcome, error.as_ref(), now, &mut effects);
         let ending = Ending { outcome, error, duration, failures_in_a_row };
         self.answer_waiters(facts, Fate::Ran(outcome), &ending, &mut effects);
         self.settle(plan, facts.id.0, now, &mut effects);
@@ -236,7 +236,7 @@ impl State {
 
     /// Cancels the job: nothing starts any more, active runs go on.
     pub fn cancel(&mut self, reason: SkipReason) -> Removal {
-        if self.upcoming == Upcoming::Cancelled {
+        if self.upcoming == Upcoming::Cancelled || self.is_over() {
             return Removal::AlreadyGone;
         }
         let mut effects = Effects::default();
@@ -625,7 +625,13 @@ impl State {
         self.answer_waiters(&facts, Fate::Skipped(reason), &nothing, effects);
     }
 
-    fn record_outcome(&mut self, outcome: Outcome, error: Option<&SharedError>, now: Moment) -> u64 {
+    fn record_outcome(
+        &mut self,
+        outcome: Outcome,
+        error: Option<&SharedError>,
+        now: Moment,
+        effects: &mut Effects,
+    ) -> u64 {
         if outcome == Outcome::Completed {
             if let Some(cold) = &mut self.cold {
                 cold.failures_in_a_row = 0;
@@ -639,7 +645,8 @@ impl State {
         }
         cold.failures_in_a_row += 1;
         if let Some(error) = error {
-            cold.last_error = Some(LastError { error: Arc::clone(error), at: now.wall, outcome });
+            effects.replaced_error =
+                cold.last_error.replace(LastError { error: Arc::clone(error), at: now.wall, outcome });
         }
         cold.failures_in_a_row
     }
