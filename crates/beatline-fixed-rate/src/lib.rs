@@ -212,7 +212,7 @@ impl Trigger for FixedRate {
         }
         match (self.start, self.end) {
             (Some(start), Some(end)) if end < start => {
-                Err(Error::invalid("end", format!("{end} lies before the start, {start}")))
+                Err(Error::invalid("end", format!("{end} lies before the start, {start}; give one after it")))
             }
             _ => Ok(()),
         }

@@ -135,11 +135,11 @@ pub(crate) fn validate_name(field: &'static str, name: &str) -> Result<Arc<str>,
         return Err(Error::invalid(field, "is empty; give 1 to 128 bytes"));
     }
     if name.len() > LONGEST_NAME {
-        return Err(Error::invalid(field, format!("has {} bytes; at most {LONGEST_NAME} are allowed", name.len())));
+        return Err(Error::invalid(field, format!("has {} bytes; give at most {LONGEST_NAME}", name.len())));
     }
     if let Some((byte, control)) = name.char_indices().find(|(_, character)| character.is_control()) {
         let control = control.escape_default();
-        return Err(Error::invalid(field, format!("has the control character {control} at byte {byte}")));
+        return Err(Error::invalid(field, format!("has the control character {control} at byte {byte}; leave it out")));
     }
     Ok(Arc::from(name))
 }

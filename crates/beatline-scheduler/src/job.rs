@@ -9,6 +9,7 @@
 //! * Whatever a step wants done comes back as effects and is carried out by
 //!   [`Shared::carry_out`] after the lock was let go.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beatline_core::{CancellationToken, Error, Run, RunControl, RunFacts, RunId, SkipReason, Timestamp};
@@ -29,6 +30,9 @@ pub(crate) struct JobCore {
     pub(crate) name: Arc<str>,
     pub(crate) plan: Plan,
     pub(crate) shared: Arc<Shared>,
+    /// Whether the last run was still pending after its first poll: the next one
+    /// is then spawned without one. Only a hint.
+    pub(crate) was_pending: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -49,8 +53,11 @@ pub(crate) trait AnyJob: Send + Sync {
 
 impl<B: Body> JobCell<B> {
     pub(crate) fn new(sequence: u64, name: Arc<str>, plan: Plan, shared: Arc<Shared>, body: B) -> Self {
-        let state = Mutex::new(State::new());
-        Self { core: Contained::new(JobCore { sequence, name, plan, shared, state }), body: Contained::new(body) }
+        let (state, was_pending) = (Mutex::new(State::new()), AtomicBool::new(false));
+        Self {
+            core: Contained::new(JobCore { sequence, name, plan, shared, was_pending, state }),
+            body: Contained::new(body),
+        }
     }
 }
 

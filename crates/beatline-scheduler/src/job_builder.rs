@@ -313,7 +313,10 @@ impl JobParts {
             ));
         }
         if self.timeout.is_none() && !self.timeout_grace.is_zero() {
-            return Err(Error::invalid("timeout_grace", "is set without a `timeout` to which it could belong"));
+            return Err(Error::invalid(
+                "timeout_grace",
+                "is set without a `timeout` to which it could belong; set one, or leave it",
+            ));
         }
         if B::KIND == Kind::Inline && self.timeout.is_some() {
             return Err(Error::invalid(

@@ -8,7 +8,9 @@
 //! # Ground rules
 //!
 //! * A hand-off stays in the injector, where any runner can take it, until its own
-//!   poll begins: a poll that blocks holds up nothing but its own worker.
+//!   poll begins: a poll that blocks holds up nothing but its own worker. Nor does
+//!   a runner poll anything while a task it spawned lies in the slot that tokio
+//!   lets no other worker steal from: it yields first, and the hand-off goes back.
 //! * Between the gate and the end a [`Running`] answers for the run. Dropped in
 //!   between, for whatever reason, it closes the books as aborted.
 //! * Every call into a body, its future and the drop of that future is
@@ -17,6 +19,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
 use beatline_core::{Run, RunFacts};
@@ -34,10 +37,20 @@ use crate::state::End;
 /// One runner: takes hand-offs until the scheduler is over.
 pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
+        let mut spawned = false;
         while let Some(handed) = shared.take_handed_off() {
+            if spawned && handed.is_polled_here() {
+                // What was spawned last lies where only this worker can get at it.
+                shared.put_back(handed);
+                tokio::task::yield_now().await;
+                spawned = false;
+                continue;
+            }
             // The last net: nothing known gets here, and nothing unknown may end the runner.
-            if let Err(message) = contain(|| execute(handed)) {
-                tracing::error!(target: "beatline", message, "a panic reached the runner");
+            match contain(|| execute(handed)) {
+                Ok(Then::Next) => {}
+                Ok(Then::Spawned) => spawned = true,
+                Err(message) => tracing::error!(target: "beatline", message, "a panic reached the runner"),
             }
             make_room(&shared);
             if !coop::has_budget_remaining() {
@@ -48,7 +61,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         let mut woken = std::pin::pin!(shared.runners.notified());
         woken.as_mut().enable();
         // A hand-off between the last look and `enable` has woken nobody.
-        if !shared.injector.is_empty() {
+        if shared.has_handed_off() {
             continue;
         }
         if shared.phase() == Phase::Over {
@@ -61,7 +74,6 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 /// The driver holds back part of a herd until half of what it handed off is
 /// taken.
 fn make_room(shared: &Shared) {
-    use std::sync::atomic::Ordering;
     if shared.wants_room.load(Ordering::Relaxed)
         && shared.injector.len() <= crate::driver::ROOM / 2
         && shared.wants_room.swap(false, Ordering::SeqCst)
@@ -70,56 +82,60 @@ fn make_room(shared: &Shared) {
     }
 }
 
+/// What taking up a hand-off left behind.
+enum Then {
+    Next,
+    /// A task that tokio keeps for this worker alone until it yields.
+    Spawned,
+}
+
 /// Starts one run, or finds that it may not start.
-fn execute(handed: HandedOff) {
-    let Some((job, facts)) = handed.take() else { return };
+fn execute(handed: HandedOff) -> Then {
+    let Some((job, facts)) = handed.take() else { return Then::Next };
     match job.kind() {
-        Kind::Async => start_async(job, facts),
+        Kind::Async => return start_async(job, facts),
         Kind::Inline => call(&job, facts),
         Kind::Blocking => start_blocking(job, facts),
     }
+    Then::Next
 }
 
-fn start_async(job: JobRef, facts: RunFacts) {
+fn start_async(job: JobRef, facts: RunFacts) -> Then {
     let core = job.core();
     let shared = Arc::clone(&core.shared);
-    let Some(started) = shared.pass_gate(&job, &facts) else { return };
+    let Some(run) = shared.pass_gate(&job, &facts) else { return Then::Next };
     let running = Running::new(Arc::clone(&job), facts);
-    let was_pending = started.was_pending;
 
     let _entered = current::enter(core.current(&facts));
-    let mut future = match contain(|| job.begin(started.run)) {
+    let mut future = match contain(|| job.begin(run)) {
         Ok(Begun::Pending(future)) => future,
         Ok(Begun::Done(result)) => return running.finish(end_of(Ok(result))),
         Err(message) => return running.finish(end_of(Err(message))),
     };
     // What was pending last time will be pending again: a wasted poll.
-    if !was_pending {
-        let polled = contain(|| future.as_mut().poll(&mut Context::from_waker(Waker::noop())));
-        match polled {
-            Ok(Poll::Pending) => {}
-            Ok(Poll::Ready(result)) => {
-                drop_contained(&running, future);
-                return running.finish(end_of(Ok(result)));
-            }
-            Err(message) => {
-                drop_contained(&running, future);
-                return running.finish(end_of(Err(message)));
-            }
+    if !core.was_pending.load(Ordering::Relaxed) {
+        let ended = match contain(|| future.as_mut().poll(&mut Context::from_waker(Waker::noop()))) {
+            Ok(Poll::Pending) => None,
+            Ok(Poll::Ready(result)) => Some(Ok(result)),
+            Err(message) => Some(Err(message)),
+        };
+        if let Some(ended) = ended {
+            drop_contained(&running, future);
+            return running.finish(end_of(ended));
         }
+        core.was_pending.store(true, Ordering::Relaxed);
     }
-    core.state().first_poll_was_pending(true);
-    let task = RunTask::new(future, running);
-    drop(shared.handle.spawn(task));
+    drop(shared.handle.spawn(RunTask::new(future, running)));
+    Then::Spawned
 }
 
 /// Calls an inline body where it stands.
 pub(crate) fn call(job: &JobRef, facts: RunFacts) {
     let core = job.core();
-    let Some(started) = core.shared.pass_gate(job, &facts) else { return };
+    let Some(run) = core.shared.pass_gate(job, &facts) else { return };
     let running = Running::new(Arc::clone(job), facts);
     let _entered = current::enter(core.current(&facts));
-    running.finish(begin_to_end(job, started.run));
+    running.finish(begin_to_end(job, run));
 }
 
 fn start_blocking(job: JobRef, facts: RunFacts) {
@@ -133,7 +149,7 @@ fn start_blocking(job: JobRef, facts: RunFacts) {
         let Some((job, facts)) = handed.take() else { return };
         let core = job.core();
         // The gate is passed at the body's first instruction, not before.
-        let Some(started) = shared.pass_gate(&job, &facts) else { return };
+        let Some(run) = shared.pass_gate(&job, &facts) else { return };
         let running = Running::new(Arc::clone(&job), facts);
         let _entered = current::enter_blocking(core.current(&facts));
         let timeout = core.plan.config.timeout.map(|timeout| {
@@ -143,7 +159,7 @@ fn start_blocking(job: JobRef, facts: RunFacts) {
                 time_out(&job, &facts);
             })
         });
-        let end = begin_to_end(&job, started.run);
+        let end = begin_to_end(&job, run);
         if let Some(timeout) = timeout {
             timeout.abort();
         }
@@ -188,10 +204,11 @@ impl Running {
         Self { job: Some(job), facts }
     }
 
-    fn finish(mut self, end: End) {
+    fn finish(mut self, end: End) -> Then {
         if let Some(job) = self.job.take() {
             job.core().shared.finish(&job, &self.facts, end);
         }
+        Then::Next
     }
 }
 
@@ -278,7 +295,7 @@ impl Future for RunTask {
             Ok(Poll::Pending) => {}
             Ok(Poll::Ready(result)) => {
                 if !this.polled_before {
-                    core.state().first_poll_was_pending(false);
+                    core.was_pending.store(false, Ordering::Relaxed);
                 }
                 return this.end(end_of(Ok(result)));
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use beatline_core::{Error, JobOutput, Line, Monotonic, Once, Run, SkipReason, Timestamp, Trigger};
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::body::Body;
@@ -50,8 +51,9 @@ pub(crate) struct Front {
     builder: Mutex<Option<SchedulerBuilder>>,
     engine: OnceLock<Arc<Shared>>,
     default_shutdown: Shutdown,
-    /// A shutdown that came before the first job.
+    /// Set when a shutdown was asked for.
     closed: OnceLock<()>,
+    asked: Notify,
 }
 
 /// How many jobs [`cancel_all`](Scheduler::cancel_all) found.
@@ -89,6 +91,7 @@ impl Scheduler {
             engine: OnceLock::new(),
             default_shutdown,
             closed: OnceLock::new(),
+            asked: Notify::new(),
         };
         Self { front: Arc::new(front) }
     }
@@ -179,7 +182,7 @@ impl Scheduler {
 
     /// Runs until SIGINT (Ctrl-C) or SIGTERM, then shuts down as the builder's
     /// [`shutdown`](SchedulerBuilder::shutdown) says. A second signal drops
-    /// everything at once.
+    /// everything at once. A shutdown that someone else asked for ends it too.
     ///
     /// # Errors
     ///
@@ -191,10 +194,28 @@ impl Scheduler {
     /// Dropping it stops the waiting, not the scheduler.
     #[cfg(feature = "signal")]
     pub async fn run_until_signal(&self) -> Result<shutdown::ShutdownReport, Error> {
+        self.run_until_signal_or(std::future::pending::<()>()).await
+    }
+
+    /// Runs until a signal, as [`run_until_signal`](Scheduler::run_until_signal),
+    /// or until `end` completes, whichever is first.
+    ///
+    /// # Errors
+    ///
+    /// Those of `run_until_signal`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping it stops the waiting, not the scheduler.
+    #[cfg(feature = "signal")]
+    pub async fn run_until_signal_or(&self, end: impl Future) -> Result<shutdown::ShutdownReport, Error> {
         let mut signals = crate::signal::Signals::new()?;
-        signals.next().await;
-        let shutting_down = self.shutdown(self.front.default_shutdown);
-        let mut shutting_down = std::pin::pin!(shutting_down);
+        tokio::select! {
+            () = signals.next() => {}
+            _ = end => {}
+            () = self.front.shutdown_elsewhere() => {}
+        }
+        let mut shutting_down = self.shutdown(self.front.default_shutdown);
         tokio::select! {
             report = &mut shutting_down => return Ok(report),
             () = signals.next() => {}
@@ -329,7 +350,10 @@ impl Front {
         let now = shared.now();
         let registered = match last_due {
             Some(last) if last > now.wall => {
-                return Err(Error::invalid("last_due", format!("{last} lies ahead of now, {}", now.wall)));
+                return Err(Error::invalid(
+                    "last_due",
+                    format!("{last} lies ahead of now, {}; give a time that has passed", now.wall),
+                ));
             }
             Some(last) => beatline_core::Moment::new(now.monotonic_at(last), last),
             None => now,
@@ -356,6 +380,19 @@ impl Front {
         Ok(JobHandle::new(job))
     }
 
+    /// Waits for a shutdown that someone else asks for.
+    #[cfg(feature = "signal")]
+    async fn shutdown_elsewhere(&self) {
+        loop {
+            let mut asked = std::pin::pin!(self.asked.notified());
+            asked.as_mut().enable();
+            if self.closed.get().is_some() {
+                return;
+            }
+            asked.await;
+        }
+    }
+
     fn find(&self, name: &str) -> Option<JobHandle> {
         self.started()?.registry.find(name).map(JobHandle::new)
     }
@@ -380,15 +417,12 @@ impl Front {
     fn shutdown(&self, shutdown: Shutdown) -> ShuttingDown {
         // Under the builder's lock, so that no first job starts an engine beside it.
         let builder = self.builder.lock().unwrap_or_else(PoisonError::into_inner);
+        self.closed.get_or_init(|| ());
+        drop(builder);
+        self.asked.notify_waiters();
         match self.engine.get() {
-            Some(shared) => {
-                drop(builder);
-                shutdown::ask(shared, shutdown)
-            }
-            None => {
-                self.closed.get_or_init(|| ());
-                ShuttingDown::over()
-            }
+            Some(shared) => shutdown::ask(shared, shutdown),
+            None => ShuttingDown::over(),
         }
     }
 }

@@ -78,6 +78,15 @@ impl HandedOff {
         Self { job: Some(job), facts }
     }
 
+    /// Whether taking it up means to poll or call its body here and now.
+    pub(crate) fn is_polled_here(&self) -> bool {
+        self.job.as_ref().is_some_and(|job| match job.kind() {
+            Kind::Async => !job.core().was_pending.load(Ordering::Relaxed),
+            Kind::Inline => true,
+            Kind::Blocking => false,
+        })
+    }
+
     /// The job, taken out: from here on someone else answers for the occurrence.
     pub(crate) fn take(mut self) -> Option<(JobRef, RunFacts)> {
         self.job.take().map(|job| (job, self.facts))
@@ -108,6 +117,9 @@ pub(crate) struct Shared {
     pub(crate) runners: Notify,
     pub(crate) runner_count: usize,
     pub(crate) injector: Injector<HandedOff>,
+    /// Taken out of the injector and put back, to be taken first.
+    returned: Mutex<Vec<HandedOff>>,
+    returned_count: AtomicUsize,
     /// The driver waits for room in the injector.
     pub(crate) wants_room: AtomicBool,
     phase: AtomicU8,
@@ -142,6 +154,8 @@ impl Shared {
             runners: Notify::new(),
             runner_count,
             injector: Injector::new(),
+            returned: Mutex::new(Vec::new()),
+            returned_count: AtomicUsize::new(0),
             wants_room: AtomicBool::new(false),
             phase: AtomicU8::new(Phase::Running as u8),
             drains_buffers: AtomicBool::new(false),
@@ -294,7 +308,25 @@ impl Shared {
         }
     }
 
+    /// Puts a hand-off back, for whichever runner comes first.
+    pub(crate) fn put_back(&self, handed: HandedOff) {
+        self.returned.lock().unwrap_or_else(PoisonError::into_inner).push(handed);
+        self.returned_count.fetch_add(1, Ordering::SeqCst);
+        self.wake_runners(1);
+    }
+
+    pub(crate) fn has_handed_off(&self) -> bool {
+        !self.injector.is_empty() || self.returned_count.load(Ordering::SeqCst) > 0
+    }
+
     pub(crate) fn take_handed_off(&self) -> Option<HandedOff> {
+        if self.returned_count.load(Ordering::SeqCst) > 0 {
+            let returned = self.returned.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            if returned.is_some() {
+                self.returned_count.fetch_sub(1, Ordering::SeqCst);
+                return returned;
+            }
+        }
         loop {
             match self.injector.steal() {
                 Steal::Success(handed) => return Some(handed),
@@ -314,7 +346,7 @@ impl Shared {
     }
 
     /// The one step from accepted to started. `None` if the run was refused.
-    pub(crate) fn pass_gate(&self, job: &JobRef, facts: &RunFacts) -> Option<Started> {
+    pub(crate) fn pass_gate(&self, job: &JobRef, facts: &RunFacts) -> Option<Run> {
         let core = job.core();
         let now = self.now();
         let blocking = job.kind() != Kind::Async;
@@ -324,7 +356,7 @@ impl Shared {
             state.gate(&core.plan, facts, self.refusal(), blocking, now)
         };
         match gate {
-            Gate::Passed { fell_behind, caught_up, was_pending } => {
+            Gate::Passed { fell_behind, caught_up } => {
                 self.telemetry.started(core, facts, now);
                 if let Some(by) = fell_behind {
                     self.telemetry.fell_behind(core, by, now);
@@ -332,8 +364,7 @@ impl Shared {
                 if caught_up {
                     self.telemetry.caught_up(core, now);
                 }
-                let run = Run::new(Arc::clone(job).control(), *facts);
-                Some(Started { run, was_pending })
+                Some(Run::new(Arc::clone(job).control(), *facts))
             }
             Gate::Refused(effects) => {
                 self.refused(job, *effects, now);
@@ -409,12 +440,6 @@ impl Shared {
     pub(crate) fn report_stall(&self, stalled: Stalled) {
         self.telemetry.stalled(stalled, self.now());
     }
-}
-
-/// A run that has passed its gate.
-pub(crate) struct Started {
-    pub(crate) run: Run,
-    pub(crate) was_pending: bool,
 }
 
 /// The error of a panic.

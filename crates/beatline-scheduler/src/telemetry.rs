@@ -143,7 +143,9 @@ impl Telemetry {
                 );
             }
             if in_a_row == 1 && self.is_alone() {
-                eprintln!("beatline: job {name:?} {outcome}: {}", error_chain(&**error));
+                // A panic's and a time-out's text already say what happened.
+                let failed = if outcome == Outcome::Failed { "failed: " } else { "" };
+                eprintln!("beatline: job {name:?} {failed}{}", error_chain(&**error));
             }
         } else {
             tracing::debug!(

@@ -139,6 +139,44 @@ fn a_body_that_blocks_its_worker_holds_up_no_neighbour() {
     }
 }
 
+/// The same with a neighbour that really awaits and is due at the very instants
+/// at which the other begins to block: its task must not be left where only the
+/// blocked worker could get at it.
+#[test]
+fn a_neighbour_that_awaits_is_not_left_behind_by_a_body_that_blocks() {
+    for workers in [2, 4] {
+        support::runtime(workers).block_on(async {
+            let scheduler = Scheduler::new();
+            let done = Tally::new();
+            // Registered first, so that it is taken up first.
+            let neighbour = scheduler
+                .job("neighbour", FixedRate::every(millis(300)))
+                .with(done.clone())
+                .run(|_, done| async move {
+                    tokio::time::sleep(millis(1)).await;
+                    done.add();
+                })
+                .unwrap();
+            let hogging = scheduler
+                .job("hog", FixedRate::every(millis(300)))
+                .with(done.clone())
+                .run(|_, done| async move {
+                    let before = done.count();
+                    hog(millis(200));
+                    assert!(done.count() > before, "the neighbour of this very instant stood still");
+                })
+                .unwrap();
+            while hogging.statistics().ended() < 5 {
+                hogging.next_outcome().await.unwrap();
+            }
+            let statistics = hogging.statistics();
+            assert_eq!(statistics.failures(), 0, "{:?}", statistics.last_error);
+            assert_eq!(neighbour.statistics().skipped(SkipReason::Overlap), 0);
+            scheduler.shutdown(secs(5)).await;
+        });
+    }
+}
+
 #[test]
 fn on_one_thread_a_blocked_loop_is_noticed_named_and_makes_no_burst() {
     let runtime = support::runtime(0);

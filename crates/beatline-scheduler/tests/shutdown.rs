@@ -257,3 +257,24 @@ async fn a_handle_outlives_its_scheduler_and_says_so() {
     assert!(handle.jobs().is_empty() && handle.cancel_all() == Default::default());
     assert_eq!(handle.shutdown(secs(1)).await, Default::default());
 }
+
+#[tokio::test]
+async fn running_until_a_signal_ends_with_any_shutdown_or_with_the_given_future() {
+    let scheduler = Scheduler::new();
+    let handle = scheduler.handle();
+    scheduler
+        .job("ends it", Once::immediately())
+        .run(move |_| {
+            let handle = handle.clone();
+            async move { drop(handle.shutdown(secs(5))) }
+        })
+        .unwrap();
+    let report = scheduler.run_until_signal().await.unwrap();
+    assert!(report.still_running.is_empty(), "{report:?}");
+
+    let scheduler = Scheduler::new();
+    let tally = Tally::new();
+    let job = scheduler.job("job", OnDemand).run(tally.job()).unwrap();
+    let report = scheduler.run_until_signal_or(job.run_now().unwrap()).await.unwrap();
+    assert_eq!((tally.count(), report.still_running.len()), (1, 0));
+}

@@ -134,7 +134,7 @@ pub use beatline_core as core;
 pub use beatline_scheduler as scheduler;
 
 pub use beatline_core::{
-    Error, Job, JobResult, Misfire, OnDemand, Once, Overlap, Run, Timestamp, Trigger, async_trait,
+    Error, Job, JobResult, Keep, Misfire, OnDemand, Once, Overflow, Overlap, Run, Timestamp, Trigger, async_trait,
 };
 #[cfg(feature = "fixed-delay")]
 pub use beatline_fixed_delay::FixedDelay;

@@ -46,8 +46,6 @@ pub enum Gate {
         fell_behind: Option<Duration>,
         /// The job had been behind and this start is on time.
         caught_up: bool,
-        /// The previous run was still pending after its first poll.
-        was_pending: bool,
     },
     /// It was skipped.
     Refused(Box<Effects>),

@@ -22,24 +22,24 @@ mod active;
 mod cold;
 mod effects;
 mod ledger;
+mod overlap;
 mod plan;
 mod report;
+mod schedule;
+mod stopping;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use beatline_core::{
-    ActiveRun, CancellationToken, Cause, Decided, Decision, Due, Fate, Moment, Monotonic, Origin, Outcome, OverlapView,
-    RunFacts, RunId, SharedError, SkipReason, TriggerContext, Verdict,
+    Cause, Decided, Fate, Moment, Monotonic, Origin, Outcome, RunFacts, RunId, SharedError, SkipReason,
 };
 use futures::channel::oneshot;
 
 use self::active::{ActiveRuns, UNSET};
 use self::cold::{Cold, Waiter};
 use self::ledger::Ledger;
-use self::plan::Answer;
 use crate::config::OverlapChoice;
-use crate::contain::contain;
 
 pub use self::effects::{Effects, Ending, Gate, Removal};
 pub use self::ledger::{Ended, LastError};
@@ -77,8 +77,6 @@ pub struct State {
     active: ActiveRuns,
     ledger: Ledger,
     behind: bool,
-    /// Whether the last run was still pending after its first poll.
-    was_pending: bool,
     cold: Option<Box<Cold>>,
 }
 
@@ -111,12 +109,9 @@ impl State {
             active: ActiveRuns::default(),
             ledger: Ledger::new(),
             behind: false,
-            was_pending: false,
             cold: None,
         }
     }
-
-    // ----- events ---------------------------------------------------------
 
     /// The job was added.
     pub fn register(&mut self, plan: &Plan, now: Moment) -> Effects {
@@ -193,7 +188,7 @@ impl State {
         let waited = active.waited;
         self.ledger.record_start(now.monotonic.nanoseconds(), facts.lateness);
         let (fell_behind, caught_up) = self.pace(plan, facts, waited, now);
-        Gate::Passed { fell_behind, caught_up, was_pending: self.was_pending }
+        Gate::Passed { fell_behind, caught_up }
     }
 
     /// An accepted occurrence will not start after all.
@@ -261,39 +256,6 @@ impl State {
         }
     }
 
-    /// Asks active runs to stop. Returns the tokens to cancel, outside the lock.
-    pub fn ask_to_stop(&mut self, cause: Cause) -> Vec<CancellationToken> {
-        let mut tokens = Vec::new();
-        for run in self.active.iter_mut().filter(|run| run.has_started() && !run.inside_shutdown) {
-            run.cause.get_or_insert(cause);
-            tokens.extend(run.token.clone());
-        }
-        tokens
-    }
-
-    /// Has active runs dropped at their next poll. Returns whom to wake, outside
-    /// the lock. Blocking bodies go on: nobody can drop them.
-    pub fn abort(&mut self, cause: Cause) -> Vec<std::task::Waker> {
-        let mut wakers = Vec::new();
-        for run in self.active.iter_mut().filter(|run| run.has_started() && !run.blocking && !run.inside_shutdown) {
-            run.cause.get_or_insert(cause);
-            run.abort = true;
-            wakers.extend(run.waker.take());
-        }
-        wakers
-    }
-
-    /// The time of a run is up. Returns its token, to be cancelled outside the
-    /// lock.
-    pub fn time_out(&mut self, run: RunId) -> Option<CancellationToken> {
-        let active = self.active.find(run.0)?;
-        // The first cause is kept: a run that was asked to stop before is not timed out.
-        if active.cause.is_none() {
-            active.timed_out = true;
-        }
-        active.token.clone()
-    }
-
     /// Someone waits for the next fate of any occurrence. `None` if there is
     /// nothing left to wait for.
     pub fn wait(&mut self) -> Option<oneshot::Receiver<Ended>> {
@@ -307,198 +269,9 @@ impl State {
         Some(receiver)
     }
 
-    // ----- what a run asks ------------------------------------------------
-
-    /// Whether this run was asked to stop. One that is over was.
-    pub fn is_cancelled(&mut self, run: RunId) -> bool {
-        self.active.find(run.0).is_none_or(|active| active.is_cancelled())
-    }
-
-    /// The token of this run, made on first use.
-    pub fn token(&mut self, run: RunId) -> CancellationToken {
-        let token = match self.active.find(run.0) {
-            Some(active) if !active.is_cancelled() => return active.token.get_or_insert_default().clone(),
-            Some(active) => active.token.get_or_insert_default().clone(),
-            None => CancellationToken::new(),
-        };
-        token.cancel();
-        token
-    }
-
-    /// Whether a run that is being polled is to be dropped instead. `waker`
-    /// wakes the task that polls it.
-    pub fn polled(&mut self, run: RunId, waker: &std::task::Waker) -> bool {
-        let Some(active) = self.active.find(run.0) else { return true };
-        if !active.abort && active.waker.as_ref().is_none_or(|known| !known.will_wake(waker)) {
-            active.waker = Some(waker.clone());
-        }
-        active.abort
-    }
-
-    /// Remembers whether a first poll was enough.
-    pub fn first_poll_was_pending(&mut self, pending: bool) {
-        self.was_pending = pending;
-    }
-
-    /// Marks a run that itself waits for the shutdown. Returns whether it was
-    /// active and not marked yet.
-    pub fn enter_shutdown(&mut self, run: RunId) -> bool {
-        match self.active.find(run.0) {
-            Some(active) if !active.inside_shutdown => {
-                active.inside_shutdown = true;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether this run is marked so.
-    pub fn is_inside_shutdown(&mut self, run: RunId) -> bool {
-        self.active.find(run.0).is_some_and(|active| active.inside_shutdown)
-    }
-
     /// Counts a contained panic of a drop or a policy.
     pub fn contained_panic(&mut self) {
         self.cold().contained_panics += 1;
-    }
-
-    // ----- the stages -----------------------------------------------------
-
-    /// Generate, misfire, overlap: decides on everything that is due.
-    fn due(&mut self, plan: &Plan, first: i64, now: Moment, effects: &mut Effects) {
-        let line_now = plan.line_now(now);
-        // A trigger that fails to seek loses its schedule, not the occurrence at hand.
-        let (sought, broken) = match plan.seek(&self.context(plan, now, None), first, line_now) {
-            Ok(sought) => (sought, None),
-            Err(reason) => (plan::Sought::alone(first), Some(reason)),
-        };
-        self.cursor = sought.cursor;
-        self.ledger.due += sought.count;
-        let lateness = plan.lateness(sought.latest, now);
-        let misfire = lateness > plan.config.misfire.tolerance;
-        if misfire {
-            self.cold().misfires += 1;
-        }
-
-        // FireOnceLatest: the newest stands for all of them.
-        let coalesced = sought.count - 1;
-        self.ledger.coalesced += coalesced;
-        let mut facts = self.facts(plan, sought.latest, now, Origin::Trigger);
-        facts.coalesced = coalesced;
-        facts.missed_since = (coalesced > 0).then(|| plan.due(first));
-
-        let id = facts.id.0;
-        let verdict = self.overlap(plan, None, facts, now, effects);
-        let accepted = !matches!(verdict, Verdict::Skipped(_));
-        match broken {
-            Some(reason) => self.fault(reason, effects),
-            None => self.ask_after(plan, now, accepted.then_some(id), effects),
-        }
-
-        let mut decided = Decided::new(plan.due(sought.cursor), plan.wall(sought.cursor, now), verdict);
-        decided.due = sought.count;
-        decided.at_least = sought.at_least;
-        decided.coalesced = coalesced;
-        decided.lateness = lateness;
-        decided.misfire = misfire;
-        effects.decided = Some(decided);
-    }
-
-    fn overlap(
-        &mut self,
-        plan: &Plan,
-        choice: Option<&OverlapChoice>,
-        facts: RunFacts,
-        now: Moment,
-        effects: &mut Effects,
-    ) -> Verdict {
-        let config = &*plan.config;
-        let choice = choice.unwrap_or(&config.overlap);
-        let has_room = self.active.len() < config.max_concurrent;
-        let decision = match self.consult(choice, config.max_concurrent, &facts, now) {
-            Ok(decision) => decision,
-            Err(message) => {
-                self.contained_panic();
-                effects.policy_panic = Some(message.into());
-                Decision::Skip
-            }
-        };
-        match decision {
-            Decision::Start if has_room => {
-                self.accept(facts, false, now, effects);
-                return Verdict::Accepted(facts.id);
-            }
-            Decision::Buffer | Decision::BufferDropOldest | Decision::BufferSupersede => {
-                return self.buffer(plan, decision, facts, now, effects);
-            }
-            _ => {}
-        }
-        self.skip(facts, SkipReason::Overlap, effects);
-        Verdict::Skipped(SkipReason::Overlap)
-    }
-
-    fn consult(
-        &self,
-        choice: &OverlapChoice,
-        max_concurrent: usize,
-        facts: &RunFacts,
-        now: Moment,
-    ) -> Result<Decision, String> {
-        let mut view = OverlapView::new(now.monotonic, facts.due);
-        view.lateness = facts.lateness;
-        view.active = self.active.len();
-        view.max_concurrent = max_concurrent;
-        view.buffered = self.buffered();
-        if !choice.needs_runs() {
-            return Ok(choice.decide(&view));
-        }
-        let monotonic = Monotonic::from_nanoseconds;
-        let runs: Vec<_> = self
-            .active
-            .iter()
-            .map(|run| ActiveRun::new(monotonic(run.accepted), run.has_started().then(|| monotonic(run.started))))
-            .collect();
-        view.runs = &runs;
-        contain(|| choice.decide(&view))
-    }
-
-    fn accept(&mut self, facts: RunFacts, waited: bool, now: Moment, effects: &mut Effects) {
-        self.active.accept(facts.id.0, now.monotonic.nanoseconds(), waited);
-        effects.hand_off = Some(facts);
-    }
-
-    fn buffer(
-        &mut self,
-        plan: &Plan,
-        decision: Decision,
-        facts: RunFacts,
-        now: Moment,
-        effects: &mut Effects,
-    ) -> Verdict {
-        if self.active.is_empty() {
-            // There is no end to wait for, and nothing else would ever take it out.
-            self.accept(facts, false, now, effects);
-            return Verdict::Accepted(facts.id);
-        }
-        let capacity = plan.config.buffer;
-        let full = self.buffered() >= capacity;
-        if full && (capacity == 0 || decision == Decision::Buffer) {
-            self.skip(facts, SkipReason::BufferFull, effects);
-            return Verdict::Skipped(SkipReason::BufferFull);
-        }
-        let buffer = &mut self.cold().buffer;
-        let displaced = match decision {
-            Decision::BufferSupersede if full => buffer.pop_back().map(|waited| (waited, SkipReason::Superseded)),
-            _ if full => buffer.pop_front().map(|waited| (waited, SkipReason::BufferFull)),
-            _ => None,
-        };
-        buffer.push_back(facts);
-        if let Some((waited, reason)) = displaced {
-            self.skip(waited, reason, effects);
-            effects.withdrawn = Some((reason, 1));
-            self.continue_after(plan, waited.id.0, now, effects);
-        }
-        Verdict::Buffered
     }
 
     /// An occurrence has its fate: whoever waited for that goes on.
@@ -512,98 +285,6 @@ impl State {
         }
         self.retire(effects);
     }
-
-    /// The occurrence the trigger waits for has its fate: ask again.
-    fn continue_after(&mut self, plan: &Plan, id: u64, now: Moment, effects: &mut Effects) {
-        if self.upcoming == Upcoming::AfterCompletion(id) {
-            self.ask(plan, now, Some(now.monotonic), effects);
-            self.rearm(effects);
-        }
-    }
-
-    /// Whether starts of this job are late, told at the first of an episode and
-    /// at the end of it.
-    fn pace(&mut self, plan: &Plan, facts: &RunFacts, waited: bool, now: Moment) -> (Option<Duration>, bool) {
-        if facts.origin != Origin::Trigger || !matches!(plan.source, plan::Source::Periodic { .. }) {
-            return (None, false);
-        }
-        let Due::Monotonic(due) = facts.due else { return (None, false) };
-        let late = now.monotonic.saturating_since(due);
-        // Waiting for an earlier run is being behind, however short the period.
-        let behind = waited || late > plan.config.misfire.tolerance;
-        let was_behind = std::mem::replace(&mut self.behind, behind);
-        ((behind && !was_behind).then_some(late), was_behind && !behind)
-    }
-
-    // ----- the trigger ----------------------------------------------------
-
-    fn context(&self, plan: &Plan, now: Moment, completion: Option<Monotonic>) -> TriggerContext {
-        let mut context = TriggerContext::new(plan.registered);
-        context.now = now;
-        context.previous_due = (self.cursor != UNSET).then(|| plan.due(self.cursor));
-        context.last_start =
-            (self.ledger.last_start != UNSET).then(|| Monotonic::from_nanoseconds(self.ledger.last_start));
-        context.completion = completion;
-        context.due_count = self.ledger.due;
-        context.started_count = self.ledger.started;
-        context
-    }
-
-    /// Asks for the next occurrence after a decision; `waiting` is the occurrence
-    /// that was accepted, if one was.
-    fn ask_after(&mut self, plan: &Plan, now: Moment, waiting: Option<u64>, effects: &mut Effects) {
-        if let Some(id) = waiting {
-            match plan.next(&self.context(plan, now, None)) {
-                Ok(Answer::AfterCompletion) => self.upcoming = Upcoming::AfterCompletion(id),
-                answer => self.take(answer, effects),
-            }
-        } else {
-            self.ask(plan, now, Some(now.monotonic), effects);
-        }
-    }
-
-    fn ask(&mut self, plan: &Plan, now: Moment, completion: Option<Monotonic>, effects: &mut Effects) {
-        let answer = plan.next(&self.context(plan, now, completion));
-        self.take(answer, effects);
-    }
-
-    fn take(&mut self, answer: Result<Answer, String>, effects: &mut Effects) {
-        match answer {
-            Ok(Answer::At(at)) => self.upcoming = Upcoming::At(at),
-            Ok(Answer::Never) if self.cursor == UNSET => self.upcoming = Upcoming::Idle,
-            Ok(Answer::Never) => {
-                self.upcoming = Upcoming::Exhausted;
-                effects.exhausted = true;
-                self.retire(effects);
-            }
-            Ok(Answer::AfterCompletion) => {
-                let reason = "its trigger waits for a completion, and nothing is active";
-                self.fault(reason.to_owned(), effects);
-            }
-            Err(reason) => self.fault(reason, effects),
-        }
-    }
-
-    fn fault(&mut self, reason: String, effects: &mut Effects) {
-        let reason: Arc<str> = reason.into();
-        self.upcoming = Upcoming::Faulted;
-        self.cold().fault = Some(Arc::clone(&reason));
-        effects.fault = Some(reason);
-    }
-
-    /// Makes the timer's entry agree with what is due next.
-    fn rearm(&mut self, effects: &mut Effects) {
-        let wanted = match self.upcoming {
-            Upcoming::At(at) => at,
-            _ => i64::MAX,
-        };
-        if wanted != self.armed {
-            self.armed = wanted;
-            effects.arm = (wanted != i64::MAX).then_some(wanted);
-        }
-    }
-
-    // ----- the books ------------------------------------------------------
 
     fn facts(&mut self, plan: &Plan, due: i64, now: Moment, origin: Origin) -> RunFacts {
         self.last_id += 1;

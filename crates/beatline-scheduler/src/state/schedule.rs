@@ -1,0 +1,149 @@
+//! The generate and misfire stages, and what the trigger is asked for next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use beatline_core::{Decided, Due, Moment, Monotonic, Origin, RunFacts, TriggerContext, Verdict};
+
+use super::active::UNSET;
+use super::effects::Effects;
+use super::plan::{self, Answer, Plan};
+use super::{State, Upcoming};
+
+impl State {
+    /// Generate, misfire, overlap: decides on everything that is due.
+    pub(super) fn due(&mut self, plan: &Plan, first: i64, now: Moment, effects: &mut Effects) {
+        let line_now = plan.line_now(now);
+        // A trigger that fails to seek loses its schedule, not the occurrence at hand.
+        let (sought, broken) = match plan.seek(&self.context(plan, now, None), first, line_now) {
+            Ok(sought) => (sought, None),
+            Err(reason) => (plan::Sought::alone(first), Some(reason)),
+        };
+        self.cursor = sought.cursor;
+        self.ledger.due += sought.count;
+        let lateness = plan.lateness(sought.latest, now);
+        let misfire = lateness > plan.config.misfire.tolerance;
+        if misfire {
+            self.cold().misfires += 1;
+        }
+
+        // FireOnceLatest: the newest stands for all of them.
+        let coalesced = sought.count - 1;
+        self.ledger.coalesced += coalesced;
+        let mut facts = self.facts(plan, sought.latest, now, Origin::Trigger);
+        facts.coalesced = coalesced;
+        facts.missed_since = (coalesced > 0).then(|| plan.due(first));
+
+        let id = facts.id.0;
+        let verdict = self.overlap(plan, None, facts, now, effects);
+        let accepted = !matches!(verdict, Verdict::Skipped(_));
+        match broken {
+            Some(reason) => self.fault(reason, effects),
+            None => self.ask_after(plan, now, accepted.then_some(id), effects),
+        }
+
+        let mut decided = Decided::new(plan.due(sought.cursor), plan.wall(sought.cursor, now), verdict);
+        decided.due = sought.count;
+        decided.at_least = sought.at_least;
+        decided.coalesced = coalesced;
+        decided.lateness = lateness;
+        decided.misfire = misfire;
+        effects.decided = Some(decided);
+    }
+
+    /// The occurrence the trigger waits for has its fate: ask again.
+    pub(super) fn continue_after(&mut self, plan: &Plan, id: u64, now: Moment, effects: &mut Effects) {
+        if self.upcoming == Upcoming::AfterCompletion(id) {
+            self.ask(plan, now, Some(now.monotonic), effects);
+            self.rearm(effects);
+        }
+    }
+
+    /// Whether starts of this job are late, told at the first of an episode and
+    /// at the end of it.
+    pub(super) fn pace(
+        &mut self,
+        plan: &Plan,
+        facts: &RunFacts,
+        waited: bool,
+        now: Moment,
+    ) -> (Option<Duration>, bool) {
+        if facts.origin != Origin::Trigger || !matches!(plan.source, plan::Source::Periodic { .. }) {
+            return (None, false);
+        }
+        let Due::Monotonic(due) = facts.due else { return (None, false) };
+        let late = now.monotonic.saturating_since(due);
+        // Waiting for an earlier run is being behind, however short the period.
+        let behind = waited || late > plan.config.misfire.tolerance;
+        let was_behind = std::mem::replace(&mut self.behind, behind);
+        ((behind && !was_behind).then_some(late), was_behind && !behind)
+    }
+
+    // ----- the trigger ----------------------------------------------------
+
+    pub(super) fn context(&self, plan: &Plan, now: Moment, completion: Option<Monotonic>) -> TriggerContext {
+        let mut context = TriggerContext::new(plan.registered);
+        context.now = now;
+        context.previous_due = (self.cursor != UNSET).then(|| plan.due(self.cursor));
+        context.last_start =
+            (self.ledger.last_start != UNSET).then(|| Monotonic::from_nanoseconds(self.ledger.last_start));
+        context.completion = completion;
+        context.due_count = self.ledger.due;
+        context.started_count = self.ledger.started;
+        context
+    }
+
+    /// Asks for the next occurrence after a decision; `waiting` is the occurrence
+    /// that was accepted, if one was.
+    pub(super) fn ask_after(&mut self, plan: &Plan, now: Moment, waiting: Option<u64>, effects: &mut Effects) {
+        if let Some(id) = waiting {
+            match plan.next(&self.context(plan, now, None)) {
+                Ok(Answer::AfterCompletion) => self.upcoming = Upcoming::AfterCompletion(id),
+                answer => self.take(answer, effects),
+            }
+        } else {
+            self.ask(plan, now, Some(now.monotonic), effects);
+        }
+    }
+
+    pub(super) fn ask(&mut self, plan: &Plan, now: Moment, completion: Option<Monotonic>, effects: &mut Effects) {
+        let answer = plan.next(&self.context(plan, now, completion));
+        self.take(answer, effects);
+    }
+
+    pub(super) fn take(&mut self, answer: Result<Answer, String>, effects: &mut Effects) {
+        match answer {
+            Ok(Answer::At(at)) => self.upcoming = Upcoming::At(at),
+            Ok(Answer::Never) if self.cursor == UNSET => self.upcoming = Upcoming::Idle,
+            Ok(Answer::Never) => {
+                self.upcoming = Upcoming::Exhausted;
+                effects.exhausted = true;
+                self.retire(effects);
+            }
+            Ok(Answer::AfterCompletion) => {
+                let reason = "its trigger waits for a completion, and nothing is active";
+                self.fault(reason.to_owned(), effects);
+            }
+            Err(reason) => self.fault(reason, effects),
+        }
+    }
+
+    pub(super) fn fault(&mut self, reason: String, effects: &mut Effects) {
+        let reason: Arc<str> = reason.into();
+        self.upcoming = Upcoming::Faulted;
+        self.cold().fault = Some(Arc::clone(&reason));
+        effects.fault = Some(reason);
+    }
+
+    /// Makes the timer's entry agree with what is due next.
+    pub(super) fn rearm(&mut self, effects: &mut Effects) {
+        let wanted = match self.upcoming {
+            Upcoming::At(at) => at,
+            _ => i64::MAX,
+        };
+        if wanted != self.armed {
+            self.armed = wanted;
+            effects.arm = (wanted != i64::MAX).then_some(wanted);
+        }
+    }
+}
