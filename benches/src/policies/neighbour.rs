@@ -84,7 +84,8 @@ fn beside(ground: Ground, offset: Duration) -> Result<Row, BoxError> {
             sink.lock().unwrap_or_else(PoisonError::into_inner).push(late);
             async {}
         })?;
-        let end = anchor.saturating_add(MEASURED);
+        // Between two instants of either grid, so that what is due is what is expected.
+        let end = anchor.saturating_add(MEASURED - NEIGHBOUR / 4);
         let left = end.saturating_since(Timestamp::from(SystemTime::now()));
         tokio::time::sleep(left).await;
         let statistics = neighbour.statistics();
