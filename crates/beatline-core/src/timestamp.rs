@@ -61,6 +61,12 @@ impl Timestamp {
     /// negative), saturating.
     #[must_use]
     pub const fn from_unix_nanoseconds(nanoseconds: i128) -> Self {
+        // Nearly always: 64 bits reach from 1677 to 2262 and are divided far faster.
+        let narrow = nanoseconds as i64;
+        if narrow as i128 == nanoseconds {
+            let seconds = narrow.div_euclid(NANOSECONDS as i64);
+            return Self { seconds, nanoseconds: narrow.rem_euclid(NANOSECONDS as i64) as u32 };
+        }
         let seconds = nanoseconds.div_euclid(NANOSECONDS as i128);
         if seconds < Self::MIN.seconds as i128 {
             return Self::MIN;

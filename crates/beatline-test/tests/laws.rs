@@ -58,7 +58,7 @@ fn the_triggers_of_core_obey() {
 
 #[track_caller]
 fn breaks(trigger: &dyn Trigger, law: &str) {
-    let broken = laws::check_trigger(trigger).unwrap_err();
+    let broken = laws::check_trigger(trigger).expect_err("a law is broken");
     assert!(broken.to_string().contains(law), "{broken}");
 }
 
@@ -145,7 +145,7 @@ fn each_law_of_triggers_can_fail() {
             let at = context.previous_monotonic().unwrap_or(Monotonic::ORIGIN).nanoseconds();
             Next::At(Monotonic::from_nanoseconds(at.checked_add(10_000_000_000).expect("no overflow")))
         })
-        .from_the_registration(),
+        .counted_from_the_registration(),
         "no panic",
     );
     let mut made = Made::new(every);
@@ -160,7 +160,7 @@ fn each_law_of_triggers_can_fail() {
 }
 
 impl Made {
-    fn from_the_registration(self) -> Self {
+    fn counted_from_the_registration(self) -> Self {
         let next = self.next;
         Self::new(move |context| {
             let mut context = *context;

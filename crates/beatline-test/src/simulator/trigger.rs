@@ -89,6 +89,14 @@ pub(super) fn due_at(line: Line, at: i64) -> Due {
     }
 }
 
+/// Rounded down; in 64 bits where they suffice, which is nearly always.
+fn divide(numerator: i128, divisor: i128) -> i128 {
+    match (i64::try_from(numerator), i64::try_from(divisor)) {
+        (Ok(numerator), Ok(divisor)) => i128::from(numerator.div_euclid(divisor)),
+        _ => numerator.div_euclid(divisor),
+    }
+}
+
 fn clamp(at: i128) -> i64 {
     i64::try_from(at).unwrap_or(i64::MAX)
 }
@@ -172,7 +180,7 @@ impl TriggerSpec {
     fn rate_after(&self, added: i64, previous: Option<i64>) -> Step {
         let TriggerSpec::FixedRate { period, end, .. } = self else { return Step::Never };
         let (period, first) = (period.as_nanos() as i128, self.rate_first(added));
-        let steps = previous.map_or(0, |previous| ((i128::from(previous) - first).div_euclid(period) + 1).max(0));
+        let steps = previous.map_or(0, |previous| (divide(i128::from(previous) - first, period) + 1).max(0));
         let next = first + steps * period;
         match end {
             Some(end) if next > i128::from(added) + end.as_nanos() as i128 => Step::Never,
@@ -197,7 +205,7 @@ impl TriggerSpec {
         let added = registered.monotonic.nanoseconds();
         let (period, first) = (period.as_nanos() as i128, self.rate_first(added));
         let last = end.map_or(i128::MAX, |end| i128::from(added) + end.as_nanos() as i128);
-        let upto = |limit: i128| ((limit.min(last) - first).div_euclid(period) + 1).max(0);
+        let upto = |limit: i128| (divide(limit.min(last) - first, period) + 1).max(0);
         let before = handled.map_or(0, |handled| upto(i128::from(handled)));
         Some((upto(i128::from(now)) - before) as u64)
     }
