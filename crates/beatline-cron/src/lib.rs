@@ -1,0 +1,21 @@
+//! Cron and calendar triggers.
+
+mod builder;
+mod calendar;
+mod dialect;
+mod error;
+mod field;
+mod mutants;
+mod offsets;
+mod parse;
+mod schedule;
+mod timeline;
+mod trigger;
+mod wall;
+mod zone;
+
+pub use builder::{CronBuilder, Month, Values, Weekday};
+pub use dialect::Dialect;
+pub use error::ParseError;
+pub use trigger::{Cron, Fold, Gap, MAXIMUM_LENGTH};
+pub use zone::refresh_zones;
