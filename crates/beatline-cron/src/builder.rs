@@ -416,3 +416,16 @@ fn years(asks: &[Ask]) -> Result<Years, Error> {
     check_not_empty("year", bits == Bits::default())?;
     Ok(Years(bits))
 }
+
+impl Values<Weekday> {
+    /// Each weekday named, once for each time.
+    pub(crate) fn weekdays(&self) -> Vec<Weekday> {
+        use Weekday::{Fri, Mon, Sat, Sun, Thu, Tue, Wed};
+        let all = [Sun, Mon, Tue, Wed, Thu, Fri, Sat];
+        let days = |range: &RangeInclusive<Weekday>| {
+            let (from, to) = (range.start().index(), range.end().index());
+            (from..=if to < from { to + 7 } else { to }).map(|day| all[day as usize % 7]).collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(days).collect()
+    }
+}

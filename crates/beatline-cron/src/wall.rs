@@ -1,7 +1,8 @@
 //! What every trigger of this crate answers, given its timeline.
 
-use beatline_core::{Count, Due, Latest, Next, Timestamp, TriggerContext};
+use beatline_core::{Count, Due, Error, Latest, Next, Timestamp, TriggerContext};
 
+use crate::calendar::{DAY, Date};
 use crate::mutants::mutant;
 use crate::timeline::{LocalTimes, Timeline};
 
@@ -65,4 +66,29 @@ pub(crate) fn count<L: LocalTimes>(
 ) -> Count {
     let (from, until) = (after(on_wall(from, context)), on_wall(until, context).unix_seconds());
     Count::Exact(timeline.count(from, until))
+}
+
+/// Midnight of a date, as a local time in seconds.
+pub(crate) fn local_date(field: &'static str, year: i16, month: u8, day: u8) -> Result<i64, Error> {
+    if !(0..=9999).contains(&year) {
+        return Err(Error::invalid(field, format!("year {year} is out of range: it is 0 to 9999")));
+    }
+    if !(1..=12).contains(&month) {
+        return Err(Error::invalid(field, format!("month {month} is out of range: it is 1 to 12")));
+    }
+    let date = Date::new(year.into(), month.into(), day.into());
+    if day == 0 || date.day > date.days_in_month() {
+        return Err(Error::invalid(field, format!("day {day} is not in that month: it has {}", date.days_in_month())));
+    }
+    Ok(date.to_day() * DAY)
+}
+
+/// Seconds since midnight.
+pub(crate) fn local_time(hour: u8, minute: u8, second: u8) -> Result<i64, Error> {
+    for (value, limit, name) in [(hour, 23, "hour"), (minute, 59, "minute"), (second, 59, "second")] {
+        if value > limit {
+            return Err(Error::invalid("at", format!("{name} {value} is out of range: it is 0 to {limit}")));
+        }
+    }
+    Ok(i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second))
 }
