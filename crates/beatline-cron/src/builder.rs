@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use beatline_core::Error;
 
+use crate::dialect::Field;
 use crate::field::{self, Bits, DayOfMonth, DayOfWeek, DayRule, Pattern, Years};
 use crate::schedule::Schedule;
 use crate::trigger::Cron;
@@ -323,27 +324,27 @@ impl CronBuilder {
 
     /// A description in words close to the calls.
     fn text(&self) -> String {
-        let field = |name: &str, asks: &Option<Vec<Ask>>| {
-            let asks = asks.as_ref()?;
-            let items: Vec<_> = asks
-                .iter()
-                .map(|ask| match ask {
-                    Ask::Range(from, to) if from == to => from.to_string(),
-                    Ask::Range(from, to) => format!("{from}-{to}"),
-                    Ask::Every(step) => format!("*/{step}"),
-                })
-                .collect();
-            Some(format!("{name} {}", items.join(",")))
+        let field = |field: Field, asks: &Option<Vec<Ask>>| {
+            let value = |value: i64| match field.names().get((value - i64::from(field == Field::Month)) as usize) {
+                Some(name) => (*name).to_owned(),
+                None => value.to_string(),
+            };
+            let items = asks.as_ref()?.iter().map(|ask| match *ask {
+                Ask::Range(from, to) if from == to => value(from),
+                Ask::Range(from, to) => format!("{}-{}", value(from), value(to)),
+                Ask::Every(step) => format!("*/{step}"),
+            });
+            Some(format!("{} {}", field.name(), items.collect::<Vec<_>>().join(",")))
         };
         let special = self.special_days != DayOfMonth::default() || self.special_weekdays != DayOfWeek::default();
         let parts: Vec<_> = [
-            field("second", &self.second),
-            field("minute", &self.minute),
-            field("hour", &self.hour),
-            field("day of month", &self.day_of_month),
-            field("month", &self.month),
-            field("day of week", &self.day_of_week),
-            field("year", &self.year),
+            field(Field::Second, &self.second),
+            field(Field::Minute, &self.minute),
+            field(Field::Hour, &self.hour),
+            field(Field::DayOfMonth, &self.day_of_month),
+            field(Field::Month, &self.month),
+            field(Field::DayOfWeek, &self.day_of_week),
+            field(Field::Year, &self.year),
             special.then(|| "special days".to_owned()),
         ]
         .into_iter()

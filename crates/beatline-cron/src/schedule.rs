@@ -63,14 +63,21 @@ impl Schedule {
     }
 
     fn any_day(&self) -> bool {
-        let years = match self.pattern.years {
-            // 400 years have every month begin on every weekday.
-            None => 2000..=2000 + CYCLE_YEARS - 1,
-            Some(_) => field::Years::FIRST..=field::Years::LAST,
+        let months = |year: i64| {
+            (1..=12).filter(move |month| self.pattern.months >> month & 1 == 1).map(move |month| (year, month))
         };
-        years
-            .filter(|year| self.pattern.years.is_none_or(|years| years.contains(*year)))
-            .any(|year| (1..=12).any(|month| self.pattern.months >> month & 1 == 1 && self.days_of(year, month).1 != 0))
+        match self.pattern.years {
+            // In 400 years every month begins on every weekday, in leap years
+            // and in others.
+            None => [2023, 2024].into_iter().flat_map(months).any(|(year, month)| {
+                let length = calendar::days_in_month(year, month);
+                self.days[length as usize - 28].iter().any(|days| *days != 0)
+            }),
+            Some(years) => (field::Years::FIRST..=field::Years::LAST)
+                .filter(|year| years.contains(*year))
+                .flat_map(months)
+                .any(|(year, month)| self.days_of(year, month).1 != 0),
+        }
     }
 
     /// The day number of the month's first day, and the mask of matching days.
@@ -112,12 +119,10 @@ impl Schedule {
                 }
                 None => {
                     year = match self.pattern.years {
-                        None => year + 1,
+                        None if year < last_year => year + 1,
+                        None => return None,
                         Some(years) => years.at_or_after(year + 1)?,
                     };
-                    if year > last_year {
-                        return None;
-                    }
                     month = 1;
                 }
             }
@@ -153,12 +158,10 @@ impl Schedule {
                 }
                 None => {
                     year = match self.pattern.years {
-                        None => year - 1,
+                        None if year > first_year => year - 1,
+                        None => return None,
                         Some(years) => years.at_or_before(year - 1)?,
                     };
-                    if year < first_year {
-                        return None;
-                    }
                     month = 12;
                 }
             }
