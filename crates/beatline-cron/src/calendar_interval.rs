@@ -6,6 +6,7 @@ use beatline_core::{Count, Due, Error, Latest, Line, Next, Timestamp, Trigger, T
 
 use crate::builder::{Values, Weekday};
 use crate::calendar::{DAY, Date, days_in_month, weekday};
+use crate::mutants::mutant;
 use crate::timeline::{LocalTimes, Timeline};
 use crate::trigger::{Fold, Gap, rules};
 use crate::wall;
@@ -254,12 +255,13 @@ impl Trigger for CalendarInterval {
 
     fn describe(&self) -> String {
         let unit = match self.unit {
-            Unit::Days => "days",
-            Unit::Weeks => "weeks",
-            Unit::Months => "months",
+            Unit::Days => "day",
+            Unit::Weeks => "week",
+            Unit::Months => "month",
         };
+        let every = if self.every == 1 { unit.to_owned() } else { format!("{} {unit}s", self.every) };
         let (hour, minute, second) = self.time;
-        format!("every {} {unit} at {hour:02}:{minute:02}:{second:02} ({})", self.every, self.zone.name())
+        format!("every {every} at {hour:02}:{minute:02}:{second:02} ({})", self.zone.name())
     }
 }
 
@@ -356,7 +358,7 @@ impl Dates {
     fn days_of(&self, period: i64) -> (i64, u32) {
         let (first, days) = self.period(period);
         let before = (self.start - first).clamp(0, 32) as u32;
-        (first, days & u32::MAX.checked_shl(before).unwrap_or(0))
+        (first, mutant!("days-before-start", days & u32::MAX.checked_shl(before).unwrap_or(0), days))
     }
 
     /// How many active periods without a day in them end a search: with 31

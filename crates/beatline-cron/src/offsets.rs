@@ -10,6 +10,7 @@
 use jiff::tz::TimeZone;
 
 use crate::calendar::{CYCLE_DAYS, DAY, Date};
+use crate::mutants::mutant;
 
 const CYCLE: i64 = CYCLE_DAYS * DAY;
 const TAIL_START: i64 = Date::new(2100, 1, 1).to_day() * DAY;
@@ -126,7 +127,7 @@ impl Offsets {
     pub(crate) fn at(&self, instant: i64) -> Segment {
         let mut shift = 0;
         if instant >= TAIL_END && self.tail < self.stretches.len() {
-            shift = (instant - TAIL_START).div_euclid(CYCLE) * CYCLE;
+            shift = (instant - TAIL_START).div_euclid(CYCLE) * mutant!("cycle", CYCLE, CYCLE - DAY);
         }
         let index = self.stretches.partition_point(|stretch| stretch.start <= instant - shift) - 1;
         if shift > 0 && index < self.tail {

@@ -356,6 +356,9 @@ fn matching_days(pattern: &Pattern, length: u32, first: u32) -> u32 {
 
 fn days_by_number(field: &DayOfMonth, length: u32, first: u32) -> u32 {
     let mut days = field.days;
+    if field.before_last | field.nearest_weekday | field.nearest_weekday_before_last == 0 {
+        return days;
+    }
     for day in 1..=length {
         let before_last = length - day;
         if field.before_last >> before_last & 1 == 1 {
@@ -381,14 +384,19 @@ fn nearest_weekday(day: u32, length: u32, first: u32) -> u32 {
 }
 
 fn days_by_weekday(field: &DayOfWeek, length: u32, first: u32) -> u32 {
-    let mut days = 0;
+    // One week from the month's first weekday on, five times in a row.
+    let week = u64::from(field.days) << 7 | u64::from(field.days);
+    let week = week >> first & 0x7f;
+    let mut days = (0..5).fold(0, |days, place| days | week << (place * 7 + 1)) as u32;
+    if field.last == 0 && field.nth == [0; 5] {
+        return days;
+    }
     for day in 1..=length {
         let weekday = (first + day - 1) % 7;
         let place = (mutant!("nth-weekday", day - 1, day) / 7) as usize;
         let is_last = mutant!("last-weekday", day + 7 > length, day > 21);
-        let matches =
-            field.days >> weekday | field.nth[place] >> weekday | if is_last { field.last >> weekday } else { 0 };
-        if matches & 1 == 1 {
+        let last = if is_last { field.last } else { 0 };
+        if (field.nth[place] | last) >> weekday & 1 == 1 {
             days |= 1 << day;
         }
     }

@@ -23,6 +23,7 @@ use std::time::Duration;
 use beatline_core::{Error, Monotonic};
 use jiff::tz::TimeZone;
 
+use crate::mutants::mutant;
 use crate::offsets::Offsets;
 
 /// How far a scheduler's clock moves before the zone's file is looked at again.
@@ -264,7 +265,7 @@ impl SharedZone {
     fn look_by(&self, now: Monotonic) {
         let now = now.nanoseconds();
         let moved = now.abs_diff(self.looked_at.load(Ordering::Relaxed));
-        if u128::from(moved) >= RECHECK.as_nanos() {
+        if mutant!("zone-recheck", u128::from(moved) >= RECHECK.as_nanos(), false) {
             self.looked_at.store(now, Ordering::Relaxed);
             self.look();
         }

@@ -1,10 +1,11 @@
 //! Every so many days, weeks or months, and once at an instant.
+#![allow(clippy::unwrap_used)] // a test may panic, its helpers too
 
 mod common;
 
 use std::time::Duration;
 
-use beatline_core::{Moment, Monotonic, Next, Timestamp, Trigger, TriggerContext};
+use beatline_core::{Due, Latest, Moment, Monotonic, Next, Timestamp, Trigger, TriggerContext};
 use beatline_cron::{At, CalendarInterval, Fold, Gap, Weekday};
 use common::at;
 
@@ -45,6 +46,17 @@ fn every_second_tuesday_and_friday() {
         instants(&job, "2026-01-01T00:00:00Z", 4),
         ["2026-01-10T00:00:00Z", "2026-01-11T00:00:00Z", "2026-01-12T00:00:00Z", "2026-01-17T00:00:00Z"]
     );
+}
+
+#[test]
+fn days_before_the_start_are_none_in_either_direction() {
+    // The start is a Wednesday; the day before is of the same week.
+    let job = CalendarInterval::weeks(2).starting(2026, 1, 7).on(Weekday::Tue);
+    let context = TriggerContext::new(Moment::new(Monotonic::ORIGIN, at("2026-01-01T00:00:00Z")));
+    let latest = |until: &str| job.latest_at_or_before(&context, Due::Wall(at(until)));
+    assert_eq!(latest("2026-01-19T00:00:00Z"), Latest::None);
+    assert_eq!(latest("2026-01-20T00:00:00Z"), Latest::At(Due::Wall(at("2026-01-20T00:00:00Z"))));
+    assert_eq!(job.next(&context), Next::AtWall(at("2026-01-20T00:00:00Z")));
 }
 
 #[test]
@@ -122,7 +134,7 @@ fn at_comes_once_and_not_if_it_was_before() {
     let job = At::instant(due);
     let before = TriggerContext::new(Moment::new(Monotonic::ORIGIN, at("2026-01-01T00:00:00Z")));
     assert_eq!(job.next(&before), Next::AtWall(due));
-    assert_eq!(job.next(&before.after(beatline_core::Due::Wall(due))), Next::Never);
+    assert_eq!(job.next(&before.after(Due::Wall(due))), Next::Never);
     let now = TriggerContext::new(Moment::new(Monotonic::ORIGIN, due));
     assert_eq!(job.next(&now), Next::AtWall(due));
     let late = TriggerContext::new(Moment::new(Monotonic::ORIGIN, due.saturating_add(Duration::from_nanos(1))));

@@ -1,4 +1,5 @@
 //! What happens when clocks change, and what never happens at all.
+#![allow(clippy::unwrap_used)] // a test may panic, its helpers too
 
 mod common;
 
@@ -21,6 +22,16 @@ fn a_fixed_time_in_a_gap_is_shifted_or_skipped() {
     let from = "2025-03-08T12:00:00-05:00";
     assert_eq!(instants(&job, from, 2), ["2025-03-09T07:00:00Z", "2025-03-10T06:30:00Z"]);
     assert_eq!(instants(&job.gap(Gap::Skip), from, 2), ["2025-03-10T06:30:00Z", "2025-03-11T06:30:00Z"]);
+}
+
+#[test]
+fn runs_that_meet_after_a_gap_are_one_and_are_counted_as_one() {
+    let (from, to) = (at("2025-03-09T05:00:00Z"), at("2025-03-10T04:00:00Z"));
+    for (text, runs) in [("0 2,3 * * *", 1), ("0,30 2 * * *", 1), ("0,30 2,3 * * *", 2), ("15 2,3 * * *", 2)] {
+        let job = cron(Dialect::Classic, text, "America/New_York");
+        assert_eq!(job.upcoming(from, 9).iter().filter(|next| **next <= to).count(), runs, "{text}");
+        assert_eq!(job.count_in(from, to), runs as u64, "{text}");
+    }
 }
 
 /// ```text

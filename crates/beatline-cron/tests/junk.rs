@@ -1,4 +1,5 @@
 //! Whatever text comes in: an answer or an error that can be printed, at once.
+#![allow(clippy::unwrap_used)] // a test may panic, its helpers too
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! The laws of [`Trigger`]: later than before, pure, and the quick answers are
 //! what the slow walk gives.
+#![allow(clippy::unwrap_used)] // a test may panic, its helpers too
 
 mod common;
 

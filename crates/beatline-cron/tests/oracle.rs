@@ -6,6 +6,7 @@
 //!
 //! `CASES=1000000 cargo test --release -p beatline-cron --test oracle` is the
 //! long form. A failure names its case; `SEED=… CASES=1` repeats it.
+#![allow(clippy::unwrap_used)] // a test may panic, its helpers too
 
 mod common;
 

@@ -1,0 +1,1 @@
+//! The measurements are in `benches/benches`: `cargo bench -p benches --bench …`.

@@ -1,0 +1,1 @@
+//! The programs are under `examples/`; this library is empty.
