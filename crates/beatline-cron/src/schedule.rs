@@ -273,33 +273,62 @@ impl Schedule {
         if !self.has_days || self.has_years() {
             return None;
         }
-        // Days whose first and last time of day are neighbours of one another.
-        let start = Date::new(2000, 1, 1).to_day();
-        let mut day = self.day_at_or_after(start)?;
-        let mut longest_days = 0;
-        let end = day + calendar::CYCLE_DAYS;
-        let every_day = self.days.iter().enumerate().all(|(length, shapes)| {
-            let all = field::span(1, length as u32 + 28) as u32;
-            shapes.iter().all(|days| *days == all)
-        });
-        if every_day && self.pattern.months == field::span(1, 12) {
-            longest_days = 1;
-        } else {
-            while day < end {
-                let next = self.day_at_or_after(day + 1)?;
-                longest_days = longest_days.max(next - day);
-                day = next;
-            }
+        let Pattern { seconds, minutes, hours, .. } = self.pattern;
+        // From the last of the finer values to the first, one coarser further.
+        let minute_end = i64::from(63 - seconds.leading_zeros()) - i64::from(seconds.trailing_zeros());
+        let hour_end = i64::from(63 - minutes.leading_zeros()) - i64::from(minutes.trailing_zeros());
+        let over_a_day = self.longest_days() * DAY - (self.last_time - self.first_time);
+        let mut longest = over_a_day.max(longest_within(seconds));
+        if minutes.count_ones() > 1 {
+            longest = longest.max(longest_within(minutes) * 60 - minute_end);
         }
-        let over_night = longest_days * DAY + self.first_time - self.last_time;
-        let mut longest = over_night;
-        let mut time = self.first_time;
-        while let Some(next) = self.time_at_or_after(time + 1) {
-            longest = longest.max(next - time);
-            time = next;
+        if hours.count_ones() > 1 {
+            longest = longest.max(longest_within(hours) * 3600 - hour_end * 60 - minute_end);
         }
         Some(longest)
     }
+}
+
+impl Schedule {
+    /// The largest number of days from one that matches to the next, over a
+    /// whole cycle of the calendar.
+    fn longest_days(&self) -> i64 {
+        // Within a month it depends on the shape alone.
+        let within = self.days.map(|shapes| shapes.map(|days| longest_within(days.into())));
+        let Pattern { day_of_month, day_of_week, months, day_rule, .. } = self.pattern;
+        let weekly = day_of_month == DayOfMonth::EVERY
+            && day_rule == DayRule::Both
+            && (day_of_week.last, day_of_week.nth) == (0, [0; 5])
+            && months == field::span(1, 12);
+        let year_count = if weekly { 0 } else { CYCLE_YEARS };
+        let mut longest = 0;
+        let mut last = None;
+        // A year more than the cycle closes the circle.
+        for index in 0..=year_count * 12 + 12 {
+            let (year, month) = (2000 + index / 12, index as u32 % 12 + 1);
+            let (first, days) = self.days_of(year, month);
+            if self.pattern.months >> month & 1 == 0 || days == 0 {
+                continue;
+            }
+            let length = calendar::days_in_month(year, month) as usize;
+            longest = longest.max(within[length - 28][weekday(first) as usize]);
+            let begins = first + i64::from(days.trailing_zeros());
+            longest = longest.max(last.map_or(0, |last| begins - last));
+            last = Some(first + i64::from(31 - days.leading_zeros()));
+        }
+        longest
+    }
+}
+
+/// The longest distance between two neighbouring bits.
+fn longest_within(mut bits: u64) -> i64 {
+    let mut longest = 0;
+    while bits.count_ones() > 1 {
+        let first = bits.trailing_zeros();
+        bits &= bits - 1;
+        longest = longest.max(i64::from(bits.trailing_zeros() - first));
+    }
+    longest
 }
 
 impl LocalTimes for Schedule {

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use beatline_core::{Error, Monotonic};
-use jiff::tz::TimeZone;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use crate::mutants::mutant;
 use crate::offsets::Offsets;
@@ -219,7 +219,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl SharedZone {
     fn load(name: &str) -> Result<Self, Error> {
-        let zone = TimeZone::get(name).map_err(|_| {
+        // A name that the machine's database lacks may be in the bundled one.
+        let zone = TimeZone::get(name).or_else(|_| TimeZoneDatabase::bundled().get(name)).map_err(|_| {
             unknown(
                 name,
                 "it is not in the time-zone database (is there one? feature `bundled-zones` brings one along)",

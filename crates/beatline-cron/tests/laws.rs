@@ -179,12 +179,21 @@ fn the_longest_gap_is_never_exceeded() {
         ("vixie5", "0 12 * * *", "Europe/Berlin", 25),
         ("vixie5", "0 0 29 2 *", "UTC", 8 * 365 * 24 + 24),
         ("ext5", "0 0 L * *", "UTC", 31 * 24),
+        ("vixie5", "0 0,1,6 * * *", "UTC", 18),
+        ("vixie5", "0 0 1 * *", "UTC", 31 * 24),
+        ("vixie5", "0 0 31 12 *", "UTC", 366 * 24),
+        ("ext5", "0 0 * * mon#5", "UTC", 119 * 24),
     ] {
         let job = cron(common::dialect(name), text, zone);
         let longest = job.longest_gap().unwrap();
         assert_eq!(longest, Duration::from_secs(hours * 3600), "{text}");
         let instants = job.upcoming(from, 800);
         assert!(instants.windows(2).all(|pair| pair[1].saturating_since(pair[0]) <= longest), "{text}");
+    }
+    for (text, seconds) in
+        [("* * * * * *", 1), ("*/25 * * * * *", 25), ("0 5,50 * * * *", 2_700), ("10,50 0,30 9 * * *", 84_560)]
+    {
+        assert_eq!(cron(Dialect::Seconds, text, "UTC").longest_gap(), Some(Duration::from_secs(seconds)), "{text}");
     }
     assert_eq!(cron(Dialect::Classic, "*/20 2 * * *", "Europe/Berlin").longest_gap(), None);
     assert_eq!(cron(Dialect::SecondsYear, "0 0 0 1 1 * 2030", "UTC").longest_gap(), None);
