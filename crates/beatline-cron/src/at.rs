@@ -69,8 +69,13 @@ impl At {
         self.instant
     }
 
+    /// Once is after whatever came before, which may have been another
+    /// trigger's: a job can be rescheduled to this one.
     fn is_due(self, context: &TriggerContext) -> bool {
-        context.previous_due.is_none() && self.instant >= context.registered.wall
+        match context.previous_due {
+            Some(previous) => self.instant > wall::on_wall(previous, context),
+            None => self.instant >= context.registered.wall,
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::trigger::Cron;
 
 /// A day of the week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
+#[allow(missing_docs)] // their names say it
 pub enum Weekday {
     Sun,
     Mon,
@@ -31,7 +31,7 @@ impl Weekday {
 
 /// A month of the year.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
+#[allow(missing_docs)] // their names say it
 pub enum Month {
     Jan = 1,
     Feb,

@@ -26,7 +26,7 @@ pub(crate) fn timestamp(second: i64) -> Timestamp {
 }
 
 /// A due instant as the wall clock shows it.
-fn on_wall(due: Due, context: &TriggerContext) -> Timestamp {
+pub(crate) fn on_wall(due: Due, context: &TriggerContext) -> Timestamp {
     match due {
         Due::Wall(at) => at,
         // Only after a job changed from an interval to a time of day.

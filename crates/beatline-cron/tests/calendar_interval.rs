@@ -135,6 +135,8 @@ fn at_comes_once_and_not_if_it_was_before() {
     let before = TriggerContext::new(Moment::new(Monotonic::ORIGIN, at("2026-01-01T00:00:00Z")));
     assert_eq!(job.next(&before), Next::AtWall(due));
     assert_eq!(job.next(&before.after(Due::Wall(due))), Next::Never);
+    // Rescheduled from a trigger that had an occurrence before.
+    assert_eq!(job.next(&before.after(Due::Wall(at("2026-02-01T00:00:00Z")))), Next::AtWall(due));
     let now = TriggerContext::new(Moment::new(Monotonic::ORIGIN, due));
     assert_eq!(job.next(&now), Next::AtWall(due));
     let late = TriggerContext::new(Moment::new(Monotonic::ORIGIN, due.saturating_add(Duration::from_nanos(1))));

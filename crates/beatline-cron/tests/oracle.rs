@@ -356,7 +356,7 @@ fn walk(expression: &Expression, zone: &TimeZone, from: i64, to: i64, gap: Gap, 
 fn shown(zone: &TimeZone, local: DateTime, at: i64) -> (bool, bool) {
     let ambiguous = zone.to_ambiguous_timestamp(local);
     let second = |timestamp: Result<jiff::Timestamp, jiff::Error>| timestamp.unwrap().as_second();
-    (second(ambiguous.clone().earlier()) == at, second(ambiguous.later()) == at)
+    (second(ambiguous.earlier()) == at, second(ambiguous.later()) == at)
 }
 
 const ZONES: &[&str] = &[
