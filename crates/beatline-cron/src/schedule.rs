@@ -82,10 +82,13 @@ impl Schedule {
 
     /// The day number of the month's first day, and the mask of matching days.
     fn days_of(&self, year: i64, month: u32) -> (i64, u32) {
-        let first = Date::new(year, month, 1);
-        let first_day = first.to_day();
-        let length = mutant!("leap-day", first.days_in_month(), calendar::days_in_month(2023, month));
-        (first_day, self.days[length as usize - 28][weekday(first_day) as usize])
+        let first = Date::new(year, month, 1).to_day();
+        (first, self.days_of_month_from(first, year, month))
+    }
+
+    fn days_of_month_from(&self, first: i64, year: i64, month: u32) -> u32 {
+        let length = mutant!("leap-day", calendar::days_in_month(year, month), calendar::days_in_month(2023, month));
+        self.days[length as usize - 28][weekday(first) as usize]
     }
 
     fn has_year(&self, year: i64) -> bool {
@@ -203,7 +206,7 @@ impl Schedule {
         let date = Date::from_day(day);
         self.pattern.months >> date.month & 1 == 1
             && self.has_year(date.year)
-            && self.days_of(date.year, date.month).1 >> date.day & 1 == 1
+            && self.days_of_month_from(day - i64::from(date.day) + 1, date.year, date.month) >> date.day & 1 == 1
     }
 
     /// The first matching second of a day that is not before `second`.

@@ -106,8 +106,8 @@ pub(crate) fn rules(gap: Gap, fold: Fold) -> Rules {
 ///
 /// # Cost
 ///
-/// Cloning copies three pointers. `next` costs tens of nanoseconds, does not
-/// allocate, and takes no longer for a leap day than for the next minute.
+/// Cloning copies a few pointers. `next` costs about a tenth of a microsecond,
+/// does not allocate, and finds a leap day nearly as quickly as the next minute.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Cron {
     schedule: Arc<Schedule>,

@@ -30,7 +30,7 @@ fn field(random: &mut Random, low: i64, high: i64, star: u64, steps: bool) -> St
 }
 
 #[test]
-fn croner_finds_the_same_instants_where_the_rules_are_the_same() {
+fn oracle_croner_finds_the_same_instants_where_the_rules_are_the_same() {
     let cases = std::env::var("CASES").map_or(5_000, |cases| cases.parse().unwrap());
     let mut instants = 0;
     for seed in 0..cases {

@@ -4,7 +4,7 @@
 //! is seen as a jump between two steps, what it repeats by having been shown
 //! before.
 //!
-//! `CASES=1000000 cargo test --release -p beatline-cron --test oracle` is the
+//! `CASES=1000000 cargo test --release -p beatline-cron oracle` is the
 //! long form. A failure names its case; `SEED=… CASES=1` repeats it.
 #![allow(clippy::unwrap_used)] // a test may panic, its helpers too
 
