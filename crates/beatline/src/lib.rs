@@ -125,6 +125,8 @@
 //!
 //! | feature | default | brings |
 //! |---|---|---|
+//! | `cron` | yes | [`Cron`], calendar intervals and wall instants in [`cron`] |
+//! | `bundled-zones` | no | time-zone data inside the program |
 //! | `fixed-rate` | yes | [`FixedRate`] |
 //! | `fixed-delay` | yes | [`FixedDelay`] |
 //! | `signal` | yes | [`Scheduler::run_until_signal`], [`shutdown_signal`] |
@@ -136,6 +138,10 @@ pub use beatline_scheduler as scheduler;
 pub use beatline_core::{
     Error, Job, JobResult, Keep, Misfire, OnDemand, Once, Overflow, Overlap, Run, Timestamp, Trigger, async_trait,
 };
+#[cfg(feature = "cron")]
+pub use beatline_cron as cron;
+#[cfg(feature = "cron")]
+pub use beatline_cron::Cron;
 #[cfg(feature = "fixed-delay")]
 pub use beatline_fixed_delay::FixedDelay;
 #[cfg(feature = "fixed-rate")]
