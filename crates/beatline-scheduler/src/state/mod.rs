@@ -236,7 +236,7 @@ impl State {
 
     /// Cancels the job: nothing starts any more, active runs go on.
     pub fn cancel(&mut self, reason: SkipReason) -> Removal {
-        if self.upcoming == Upcoming::Cancelled {
+        if self.upcoming == Upcoming::Cancelled || self.is_over() {
             return Removal::AlreadyGone;
         }
         let mut effects = Effects::default();
