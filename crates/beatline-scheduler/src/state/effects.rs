@@ -77,7 +77,7 @@ pub enum Removal {
         /// `i64::MAX` if there is none.
         deadline: i64,
     },
-    /// It had been cancelled before.
+    /// It had been cancelled before, or was over by itself.
     AlreadyGone,
 }
 

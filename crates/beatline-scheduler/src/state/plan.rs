@@ -66,7 +66,9 @@ impl Sought {
 impl Plan {
     /// Reads the trigger once and keeps of it what is needed.
     pub fn new(trigger: Box<dyn Trigger>, registered: Moment, continued: bool, config: Arc<JobConfig>) -> Self {
-        let line = trigger.line();
+        // One that panics here will be faulted when it is asked for an instant, or
+        // is right about the line after all.
+        let line = contain(|| trigger.line()).unwrap_or(Line::Monotonic);
         let periodic = contain(|| trigger.periodic(&TriggerContext::new(registered))).ok().flatten();
         let source = match periodic {
             Some(periodic) if line == Line::Monotonic && !periodic.period.is_zero() => {

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! It does what the scheduler's tokio shell does, in the same order and the same
-//! portions, and keeps books of its own: for each job a [reference model](self)
+//! portions, and keeps books of its own: for each job a reference model
 //! that works out again, from plain lists, what every step must bring about. A
 //! difference is a violation, and a violation is told with the seed that shows
 //! it.

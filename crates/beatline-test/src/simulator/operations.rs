@@ -121,7 +121,9 @@ impl World {
     }
 
     fn cancel_one(&mut self) -> Check {
-        let Some(job) = self.random_job() else { return Ok(()) };
+        // Now and then one that is over: its handle still exists.
+        let any = self.random.once_in(4).then(|| self.random.below(self.jobs.len() as u64) as usize);
+        let Some(job) = any.or_else(|| self.random_job()) else { return Ok(()) };
         self.cancel(job, SkipReason::Removed)?;
         if self.random.once_in(2) {
             // As `stop(grace)` does.
