@@ -297,12 +297,12 @@ impl JobParts {
             Some(name) => validate_name("name", name)?,
             None => Arc::from(""),
         };
-        contain(|| self.trigger.validate())
-            .unwrap_or_else(|message| Err(Error::invalid("trigger", format!("panicked: {message}"))))?;
+        asked("trigger", || self.trigger.validate())??;
         let policy = self.overlap.policy();
-        policy.validate()?;
+        asked("overlap", || policy.validate())??;
         self.misfire.validate()?;
-        let max_concurrent = self.max_concurrent.unwrap_or_else(|| policy.max_concurrent());
+        let (policy_limit, buffer) = asked("overlap", || (policy.max_concurrent(), policy.buffer()))?;
+        let max_concurrent = self.max_concurrent.unwrap_or(policy_limit);
         if max_concurrent == 0 {
             return Err(Error::invalid("max_concurrent", "is 0, so nothing could ever run; give at least 1"));
         }
@@ -324,7 +324,6 @@ impl JobParts {
                 "nothing can interrupt an inline callback; leave it, or use `run` or `run_blocking`",
             ));
         }
-        let buffer = policy.buffer();
         let config = JobConfig {
             max_concurrent,
             buffer,
@@ -338,6 +337,11 @@ impl JobParts {
         };
         front.add(name, self.trigger, config, self.last_due, body)
     }
+}
+
+/// Asks a trigger or a policy of the user's about itself; a panic is an error.
+fn asked<T>(field: &'static str, question: impl FnOnce() -> T) -> Result<T, Error> {
+    contain(question).map_err(|message| Error::invalid(field, format!("panicked when asked about itself: {message}")))
 }
 
 impl<S> std::fmt::Debug for JobBuilder<S> {

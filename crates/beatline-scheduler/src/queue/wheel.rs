@@ -233,8 +233,9 @@ impl<T> Wheel<T> {
         let tick = tick_of(entry.deadline);
         if tick <= self.elapsed {
             // Equal deadlines keep their order, in a herd too.
-            let heap = if !self.herd.is_empty() && tick == self.herd_tick { &mut self.herd } else { &mut self.open };
-            heap.push(entry);
+            let first = self.herd.peek().map(|first| tick_of(first.deadline));
+            let joins = first.is_some_and(|first| (first..=self.herd_tick).contains(&tick));
+            if joins { &mut self.herd } else { &mut self.open }.push(entry);
             return;
         }
         let (level, index) = position(self.elapsed, tick);
