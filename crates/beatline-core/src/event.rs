@@ -90,6 +90,15 @@ pub enum EventKind {
     },
     /// The runtime did not come to due work in time, or a poll does not end.
     Stalled(Stalled),
+    /// The wall clock was set, or the machine was suspended: it moved against the
+    /// monotonic clock. Forwards, what lies between was missed; backwards, jobs on
+    /// the wall clock hold or begin anew.
+    ClockJump {
+        /// How far.
+        by: Duration,
+        /// Whether into the past.
+        backward: bool,
+    },
     /// A callback of the user's panicked and was contained.
     CallbackPanicked {
         /// Which kind of callback.

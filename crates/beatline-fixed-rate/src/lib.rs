@@ -22,7 +22,7 @@
 
 use std::time::Duration;
 
-use beatline_core::{Count, Due, Error, Latest, Monotonic, Next, Periodic, Timestamp, Trigger, TriggerContext};
+use beatline_core::{Count, Due, Error, Latest, Line, Monotonic, Next, Periodic, Timestamp, Trigger, TriggerContext};
 
 /// Due at `anchor + k × period`.
 ///
@@ -39,7 +39,8 @@ use beatline_core::{Count, Due, Error, Latest, Monotonic, Next, Periodic, Timest
 /// ```
 ///
 /// Timestamps are mapped to the monotonic clock once, when the job is added;
-/// setting the wall clock afterwards moves nothing. Instants before the job was
+/// setting the wall clock afterwards moves nothing, unless the schedule is
+/// [`aligned`](FixedRate::aligned) to it. Instants before the job was
 /// added are not occurrences: a start in the past never floods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedRate {
@@ -58,11 +59,15 @@ enum Anchor {
     After(Duration),
     /// A point of the wall clock.
     Wall(Timestamp),
+    /// The epoch of the wall clock, on which the whole schedule lies.
+    Epoch,
 }
 
-/// The occurrences of one registration: from `first`, every `period`, to `last`.
+/// The occurrences of one registration, in nanoseconds on the trigger's line: from
+/// `first`, every `period`, to `last`.
 #[derive(Clone, Copy)]
 struct Grid {
+    line: Line,
     first: i128,
     period: i128,
     last: i128,
@@ -97,6 +102,21 @@ impl FixedRate {
         self
     }
 
+    /// Due when the wall clock shows a round multiple of the period, counted from
+    /// the epoch in UTC: every 15 minutes is at :00, :15, :30 and :45.
+    ///
+    /// Such a schedule lives on the wall clock: it follows when the clock is set,
+    /// and what a suspended machine slept through was missed.
+    ///
+    /// ```text
+    ///   added 10:07 ──▶ 10:15 ──▶ 10:30 ──▶ 10:45 ──▶ 11:00
+    /// ```
+    #[must_use]
+    pub const fn aligned(mut self) -> Self {
+        self.anchor = Anchor::Epoch;
+        self
+    }
+
     /// The whole grid moved later by `phase`, which is less than the period:
     /// jobs of one period can be spread over it.
     #[must_use]
@@ -120,32 +140,28 @@ impl FixedRate {
     }
 
     fn grid(&self, context: &TriggerContext) -> Grid {
-        let nanoseconds = |at: Monotonic| i128::from(at.nanoseconds());
+        let line = self.line();
         let registered = context.registered;
+        // A point of the wall clock on the line of this trigger.
+        let on_line = |wall: Timestamp| match line {
+            Line::Monotonic => i128::from(registered.monotonic_at(wall).nanoseconds()),
+            Line::Wall => wall.unix_nanoseconds(),
+        };
+        let now = on_line(registered.wall);
         // A period that was not validated still must not divide by zero.
         let period = (self.period.as_nanos() as i128).max(1);
-        let (anchor, mut earliest) = match self.anchor {
-            Anchor::Registration => {
-                let at = nanoseconds(registered.monotonic);
-                (at, at + period)
-            }
-            Anchor::After(delay) => {
-                let at = nanoseconds(registered.monotonic) + delay.as_nanos() as i128;
-                (at, at)
-            }
-            Anchor::Wall(anchor) => {
-                let at = nanoseconds(registered.monotonic_at(anchor));
-                (at, at.max(nanoseconds(registered.monotonic)))
-            }
+        let (anchor, earliest) = match self.anchor {
+            Anchor::Registration => (now, now + period),
+            Anchor::After(delay) => (now + delay.as_nanos() as i128, now + delay.as_nanos() as i128),
+            Anchor::Wall(anchor) => (on_line(anchor), on_line(anchor).max(now)),
+            Anchor::Epoch => (0, now),
         };
         let anchor = anchor + self.phase.as_nanos() as i128;
-        if let Some(start) = self.start {
-            earliest = earliest.max(nanoseconds(registered.monotonic_at(start)));
-        }
-        let first = anchor + (earliest - anchor).div_euclid(period) * period;
+        let earliest = self.start.map_or(earliest, |start| earliest.max(on_line(start)));
+        let steps = (earliest - anchor).div_euclid(period);
+        let first = anchor + steps * period;
         let first = if first < earliest { first + period } else { first };
-        let last = self.end.map_or(i128::MAX, |end| nanoseconds(registered.monotonic_at(end)));
-        Grid { first, period, last }
+        Grid { line, first, period, last: self.end.map_or(i128::MAX, on_line) }
     }
 }
 
@@ -157,47 +173,68 @@ impl Grid {
     }
 
     /// The number of the first occurrence after `previous`, were there no end.
-    fn number_after(&self, previous: Monotonic) -> i128 {
-        Grid { last: i128::MAX, ..*self }.count_to(i128::from(previous.nanoseconds()))
+    fn number_after(&self, previous: i128) -> i128 {
+        Grid { last: i128::MAX, ..*self }.count_to(previous)
     }
 
     /// The occurrence with this number, from 0; beyond the clock it never comes.
-    fn occurrence(&self, number: i128) -> Monotonic {
+    fn occurrence(&self, number: i128) -> Due {
         let at = self.first.saturating_add(self.period.saturating_mul(number));
-        Monotonic::from_nanoseconds(i64::try_from(at).unwrap_or(i64::MAX))
+        match self.line {
+            Line::Monotonic => Due::Monotonic(Monotonic::from_nanoseconds(i64::try_from(at).unwrap_or(i64::MAX))),
+            Line::Wall => Due::Wall(Timestamp::from_unix_nanoseconds(at)),
+        }
+    }
+
+    /// An instant on this grid's line; `None` if it lies on the other.
+    fn instant(&self, due: Due) -> Option<i128> {
+        match (self.line, due) {
+            (Line::Monotonic, Due::Monotonic(at)) => Some(i128::from(at.nanoseconds())),
+            (Line::Wall, Due::Wall(at)) => Some(at.unix_nanoseconds()),
+            _ => None,
+        }
     }
 }
 
 impl Trigger for FixedRate {
     fn next(&self, context: &TriggerContext) -> Next {
         let grid = self.grid(context);
-        let number = match context.previous_monotonic() {
-            None => 0,
-            Some(Monotonic::MAX) => return Next::Never,
-            Some(previous) => grid.number_after(previous),
-        };
-        let next = grid.first.saturating_add(grid.period.saturating_mul(number));
-        if next > grid.last { Next::Never } else { Next::At(grid.occurrence(number)) }
+        let previous = context.previous_due.and_then(|due| grid.instant(due));
+        let number = previous.map_or(0, |previous| grid.number_after(previous));
+        let next = grid.occurrence(number);
+        // At the end of time there is no later instant to answer.
+        let advances = context.previous_due.is_none_or(|previous| next > previous);
+        if advances && grid.first.saturating_add(grid.period.saturating_mul(number)) <= grid.last {
+            Next::from(next)
+        } else {
+            Next::Never
+        }
     }
 
     fn latest_at_or_before(&self, context: &TriggerContext, limit: Due) -> Latest {
-        let Due::Monotonic(limit) = limit else { return Latest::None };
         let grid = self.grid(context);
-        let handled = context.previous_monotonic().map_or(0, |previous| grid.number_after(previous));
-        let upto = grid.count_to(i128::from(limit.nanoseconds()));
-        if upto > handled { Latest::At(Due::Monotonic(grid.occurrence(upto - 1))) } else { Latest::None }
+        let Some(limit) = grid.instant(limit) else { return Latest::None };
+        let previous = context.previous_due.and_then(|due| grid.instant(due));
+        let handled = previous.map_or(0, |previous| grid.number_after(previous));
+        let upto = grid.count_to(limit);
+        if upto > handled { Latest::At(grid.occurrence(upto - 1)) } else { Latest::None }
     }
 
     fn count_between(&self, context: &TriggerContext, after: Due, until: Due) -> Count {
-        let (Due::Monotonic(after), Due::Monotonic(until)) = (after, until) else { return Count::Exact(0) };
         let grid = self.grid(context);
-        let count = grid.count_to(i128::from(until.nanoseconds())) - grid.count_to(i128::from(after.nanoseconds()));
-        Count::Exact(u64::try_from(count).unwrap_or(0))
+        let (Some(after), Some(until)) = (grid.instant(after), grid.instant(until)) else { return Count::Exact(0) };
+        Count::Exact(u64::try_from(grid.count_to(until) - grid.count_to(after)).unwrap_or(0))
+    }
+
+    fn line(&self) -> Line {
+        if self.anchor == Anchor::Epoch { Line::Wall } else { Line::Monotonic }
     }
 
     fn periodic(&self, context: &TriggerContext) -> Option<Periodic> {
-        let first = self.grid(context).occurrence(0);
-        self.end.is_none().then_some(Periodic { first, period: self.period })
+        match self.grid(context).occurrence(0) {
+            Due::Monotonic(first) if self.end.is_none() => Some(Periodic { first, period: self.period }),
+            _ => None,
+        }
     }
 
     fn validate(&self) -> Result<(), Error> {
@@ -223,7 +260,8 @@ impl Trigger for FixedRate {
     }
 
     fn describe(&self) -> String {
-        format!("every {:?}", self.period)
+        let aligned = if self.anchor == Anchor::Epoch { ", aligned" } else { "" };
+        format!("every {:?}{aligned}", self.period)
     }
 }
 

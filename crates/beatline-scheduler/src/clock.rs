@@ -37,6 +37,11 @@ impl TokioClock {
         self.simulated
     }
 
+    /// Whether the wall clock follows the monotonic one, so that nobody can set it.
+    pub(crate) fn is_tied(&self) -> bool {
+        self.anchor.is_some()
+    }
+
     /// The instant to sleep to: not before `at`, not later than tokio can bear.
     pub(crate) fn sleep_target(&self, at: Monotonic, now: Monotonic) -> Instant {
         let at = at.min(now.saturating_add(LONGEST_SLEEP));

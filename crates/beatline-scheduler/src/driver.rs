@@ -24,12 +24,14 @@ use tokio::task::yield_now;
 use tokio::time::sleep_until;
 
 use crate::body::Kind;
+use crate::clock_watcher::ClockWatcher;
 use crate::contain::contain;
 use crate::engine::{Engine, Look, PORTION};
 use crate::job::JobRef;
 use crate::runner;
 use crate::shared::{Command, Phase, Shared};
 use crate::shutdown;
+use crate::wall::ClockWatch;
 
 /// How many occurrences of a herd are on their way at once.
 pub(crate) const ROOM: usize = 4096;
@@ -39,12 +41,14 @@ const MILLISECOND: i64 = 1_000_000;
 pub(crate) async fn run(shared: Arc<Shared>) {
     let _gone = Gone(Arc::clone(&shared));
     let mut engine = Engine::default();
+    let mut wall = Wall::default();
     let mut pending = Vec::new();
     let mut looked_for = None;
     loop {
         let busy = take_commands(&shared, &mut engine, &mut pending);
         let now = shared.now();
         shared.monitor.driver_looked(now.monotonic, looked_for.take(), &shared);
+        let busy = wall.look(&shared, &mut engine, now) || busy;
 
         let look = match shared.phase() {
             Phase::Running => advance(&shared, &mut engine, now),
@@ -93,6 +97,69 @@ pub(crate) async fn run(shared: Arc<Shared>) {
                 shared.monitor.driver_sleeps(Monotonic::MAX);
                 shared.driver.notified().await;
             }
+        }
+    }
+}
+
+/// What the driver does for jobs on the wall clock, besides firing them.
+#[derive(Default)]
+struct Wall {
+    watch: ClockWatch,
+    watcher: Option<ClockWatcher>,
+    is_watched: bool,
+    refreshed: Option<Monotonic>,
+    /// Jobs that are to be asked again, a portion at each look.
+    stale: Vec<JobRef>,
+}
+
+/// How often the driver looks at the wall clock while a wall-clock job waits and
+/// the system tells of changes, and how often it asks such jobs again.
+const WATCHED_RECHECK: Duration = Duration::from_secs(60);
+
+impl Wall {
+    /// Returns whether there is more to do at once.
+    fn look(&mut self, shared: &Arc<Shared>, engine: &mut Engine<JobRef>, now: Moment) -> bool {
+        let deviation = self.watch.read(now);
+        if !engine.has_wall_jobs() {
+            return false;
+        }
+        if !self.is_watched {
+            self.begin(shared, engine);
+        }
+        if let Some(jump) = deviation.jump {
+            shared.telemetry.clock_jumped(jump, now);
+        }
+        if deviation.is_set_back {
+            for job in engine.wall_jobs() {
+                let core = job.core();
+                let effects = core.state().clock_set_back(&core.plan, now);
+                shared.carry_out(&job, effects, now);
+            }
+        }
+        // Time-zone data may change while the program runs.
+        let refreshed = *self.refreshed.get_or_insert(now.monotonic);
+        if self.stale.is_empty() && now.monotonic.saturating_since(refreshed) >= WATCHED_RECHECK {
+            self.refreshed = Some(now.monotonic);
+            self.stale = engine.wall_jobs();
+        }
+        let portion = self.stale.len().saturating_sub(PORTION);
+        for job in self.stale.drain(portion..) {
+            let core = job.core();
+            let effects = core.state().refresh(&core.plan, now);
+            shared.carry_out(&job, effects, now);
+        }
+        !self.stale.is_empty()
+    }
+
+    fn begin(&mut self, shared: &Arc<Shared>, engine: &mut Engine<JobRef>) {
+        self.is_watched = true;
+        if shared.clock.is_tied() {
+            engine.wall_recheck = Duration::MAX; // the wall clock follows the monotonic one
+            return;
+        }
+        self.watcher = ClockWatcher::start(shared);
+        if self.watcher.is_some() {
+            engine.wall_recheck = WATCHED_RECHECK;
         }
     }
 }

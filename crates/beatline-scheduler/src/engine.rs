@@ -18,10 +18,6 @@ use crate::state::wall_nanoseconds;
 /// How many entries one look takes at most.
 pub const PORTION: usize = 1024;
 
-/// How long a wall-clock job lets the driver sleep at most: the wall clock may be
-/// set meanwhile.
-const WALL_RECHECK: Duration = Duration::from_secs(10);
-
 /// Dead entries below this number are not worth a sweep.
 const TOMBSTONES: usize = 64;
 
@@ -31,6 +27,9 @@ pub struct Engine<J> {
     monotonic: Wheel<J>,
     wall: Wheel<J>,
     tombstones: usize,
+    /// How long a wall-clock job lets the driver sleep at most: the wall clock may
+    /// be set meanwhile.
+    pub wall_recheck: Duration,
 }
 
 /// When to look again.
@@ -48,7 +47,7 @@ pub enum Look {
 
 impl<J> Default for Engine<J> {
     fn default() -> Self {
-        Self { monotonic: Wheel::new(), wall: Wheel::new(), tombstones: 0 }
+        Self { monotonic: Wheel::new(), wall: Wheel::new(), tombstones: 0, wall_recheck: Duration::from_secs(10) }
     }
 }
 
@@ -108,9 +107,22 @@ impl<J> Engine<J> {
         let monotonic = monotonic.map(Monotonic::from_nanoseconds);
         let wall = wall.map(|at| {
             let wait = Duration::from_nanos(at.abs_diff(wall_now));
-            now.monotonic.saturating_add(wait.min(WALL_RECHECK))
+            now.monotonic.saturating_add(wait.min(self.wall_recheck))
         });
         monotonic.into_iter().chain(wall).min().map_or(Look::WhenAdded, Look::At)
+    }
+
+    /// The jobs with an entry on the wall clock, in no particular order; O(n).
+    pub fn wall_jobs(&self) -> Vec<J>
+    where
+        J: Clone,
+    {
+        self.wall.items().cloned().collect()
+    }
+
+    /// Whether any job has an entry on the wall clock.
+    pub fn has_wall_jobs(&self) -> bool {
+        self.wall.len() > 0
     }
 
     /// How many entries there are, dead ones included.

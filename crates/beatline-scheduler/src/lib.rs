@@ -48,6 +48,7 @@
 mod body;
 mod builder;
 mod clock;
+mod clock_watcher;
 mod config;
 mod contain;
 mod current;
@@ -68,6 +69,7 @@ mod shutdown;
 mod signal;
 mod state;
 mod telemetry;
+mod wall;
 
 #[cfg(feature = "simulation")]
 pub mod simulation;

@@ -18,6 +18,7 @@ use beatline_core::{
 use crate::contain::{contain, discard};
 use crate::job::JobCore;
 use crate::state::Ending;
+use crate::wall::Jump;
 
 /// A run that went wrong, as `on_failure` is told.
 #[derive(Clone, Debug)]
@@ -240,6 +241,14 @@ impl Telemetry {
         if self.has_observers() {
             let event = EventKind::Stalled(stalled);
             self.tell(now, None, event);
+        }
+    }
+
+    pub(crate) fn clock_jumped(&self, jump: Jump, now: Moment) {
+        let Jump { by, backward } = jump;
+        tracing::warn!(target: "beatline", scheduler = ?self.scheduler, ?by, backward, "the wall clock jumped");
+        if self.has_observers() {
+            self.tell(now, None, EventKind::ClockJump { by, backward });
         }
     }
 

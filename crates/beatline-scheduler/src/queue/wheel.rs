@@ -185,6 +185,12 @@ impl<T> Wheel<T> {
         self.herd.pop()
     }
 
+    /// Everything it holds, in no particular order.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
+        let slots = self.levels.iter().flat_map(|level| &level.slots).flat_map(|slot| &slot.entries);
+        self.open.iter().chain(&self.herd).chain(slots).map(|entry| &entry.item)
+    }
+
     /// Drops the entries for which `keep` says no; O(n).
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         for heap in [&mut self.open, &mut self.herd] {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use beatline_core::{Decided, Due, Moment, Monotonic, Origin, RunFacts, TriggerContext, Verdict};
+use beatline_core::{Decided, Due, Line, Moment, Monotonic, Origin, RunFacts, TriggerContext, Verdict};
 
 use super::active::UNSET;
 use super::effects::Effects;
 use super::plan::{self, Answer, Plan};
 use super::{State, Upcoming};
+use crate::wall::LONGEST_HOLD;
 
 impl State {
     /// Generate, misfire, overlap: decides on everything that is due.
@@ -107,8 +108,55 @@ impl State {
     }
 
     pub(super) fn ask(&mut self, plan: &Plan, now: Moment, completion: Option<Monotonic>, effects: &mut Effects) {
-        let answer = plan.next(&self.context(plan, now, completion));
+        let mut answer = plan.next(&self.context(plan, now, completion));
+        if let Ok(Answer::At(next)) = answer {
+            if self.is_out_of_reach(plan, next, now) {
+                self.cursor = plan.line_now(now);
+                answer = plan.next(&self.context(plan, now, completion));
+            }
+        }
         self.take(answer, effects);
+    }
+
+    /// The wall clock was set back. The newest due instant handled may now lie
+    /// ahead: within reach nothing repeats and the job holds; beyond it the
+    /// schedule begins anew from now, rather than be silent until the clock is
+    /// there again.
+    pub fn clock_set_back(&mut self, plan: &Plan, now: Moment) -> Effects {
+        let mut effects = Effects::default();
+        if let Upcoming::At(next) = self.upcoming {
+            if self.is_out_of_reach(plan, next, now) {
+                self.ask(plan, now, Some(now.monotonic), &mut effects);
+                self.rearm(&mut effects);
+            }
+        }
+        effects
+    }
+
+    /// Asks again for the next occurrence: time-zone data may have changed since.
+    pub fn refresh(&mut self, plan: &Plan, now: Moment) -> Effects {
+        let mut effects = Effects::default();
+        let Upcoming::At(known) = self.upcoming else { return effects };
+        match plan.next(&self.context(plan, now, None)) {
+            // Waiting for a completion it is not asked for an instant.
+            Ok(Answer::AfterCompletion) => {}
+            Ok(Answer::At(at)) if at == known => {}
+            answer => {
+                self.take(answer, &mut effects);
+                self.rearm(&mut effects);
+            }
+        }
+        effects
+    }
+
+    /// Whether the wall clock is so far behind the newest due instant handled that
+    /// the job must not wait for it.
+    fn is_out_of_reach(&self, plan: &Plan, next: i64, now: Moment) -> bool {
+        if plan.line != Line::Wall || self.cursor == UNSET {
+            return false;
+        }
+        let ahead = self.cursor.saturating_sub(plan.line_now(now));
+        ahead > LONGEST_HOLD || ahead > next.saturating_sub(self.cursor)
     }
 
     pub(super) fn take(&mut self, answer: Result<Answer, String>, effects: &mut Effects) {

@@ -1,0 +1,99 @@
+//! What the two clocks tell about each other.
+//!
+//! ```text
+//!   monotonic   ──┬────────┬────────┬────────┬──▶
+//!   wall          12:00    12:10    13:10    12:20      forwards: what lies between was missed
+//!                              ▲ +1 h    ▲ −1 h         backwards: hold, or begin anew from now
+//! ```
+//!
+//! # Ground rules
+//!
+//! Pure: the driver and the simulator pass each reading in. A deviation within the
+//! tolerance is a clock being slewed; beyond it the clock was set, or the machine
+//! was suspended. Small backward deviations add up until they count, so that many
+//! small steps are seen as well as one large one.
+
+use std::time::Duration;
+
+use beatline_core::Moment;
+
+/// A deviation up to this, and a thousandth of the time passed, is no jump.
+const TOLERANCE: i128 = 100_000_000;
+
+/// How far ahead of the wall clock the newest due instant handled may be, at most:
+/// three hours, in nanoseconds.
+pub(crate) const LONGEST_HOLD: i64 = 3 * 3600 * 1_000_000_000;
+
+/// Compares each reading of the pair of clocks with the one before.
+#[derive(Debug, Default)]
+pub struct ClockWatch {
+    last: Option<Moment>,
+    /// Backward deviations that were too small to count, in nanoseconds.
+    set_back: i128,
+}
+
+/// What a reading showed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deviation {
+    /// The wall clock jumped by so much against the monotonic one.
+    pub jump: Option<Jump>,
+    /// The wall clock is behind what it would be: jobs on it are to be looked at.
+    pub is_set_back: bool,
+}
+
+/// A jump of the wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jump {
+    /// How far.
+    pub by: Duration,
+    /// Whether into the past.
+    pub backward: bool,
+}
+
+impl ClockWatch {
+    /// A new reading.
+    pub fn read(&mut self, now: Moment) -> Deviation {
+        let Some(last) = self.last.replace(now) else { return Deviation::default() };
+        let elapsed = i128::from(now.monotonic.nanoseconds()) - i128::from(last.monotonic.nanoseconds());
+        let deviation = now.wall.unix_nanoseconds() - last.wall.unix_nanoseconds() - elapsed;
+        let jumped = deviation.abs() > TOLERANCE + elapsed / 1000;
+        self.set_back = (self.set_back - deviation).max(0);
+        let is_set_back = self.set_back > TOLERANCE;
+        if is_set_back {
+            self.set_back = 0;
+        }
+        let by = Duration::from_nanos(u64::try_from(deviation.unsigned_abs()).unwrap_or(u64::MAX));
+        Deviation { jump: jumped.then_some(Jump { by, backward: deviation < 0 }), is_set_back }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use beatline_core::{Monotonic, Timestamp};
+
+    fn at(monotonic_ms: i64, wall_ms: i128) -> Moment {
+        let wall = Timestamp::from_unix_nanoseconds(wall_ms * 1_000_000);
+        Moment::new(Monotonic::from_nanoseconds(monotonic_ms * 1_000_000), wall)
+    }
+
+    #[test]
+    fn a_slewed_clock_is_not_a_jump_and_a_set_one_is() {
+        let mut watch = ClockWatch::default();
+        assert_eq!(watch.read(at(0, 1_000)), Deviation::default());
+        assert_eq!(watch.read(at(1_000, 2_050)), Deviation::default());
+        assert_eq!(watch.read(at(3_601_000, 3_603_500)), Deviation::default(), "a thousandth of an hour");
+        let forward = watch.read(at(3_602_000, 7_204_500)).jump;
+        assert_eq!(forward, Some(Jump { by: Duration::from_secs(3_600), backward: false }));
+        let back = watch.read(at(3_603_000, 5_500));
+        assert_eq!(back.jump, Some(Jump { by: Duration::from_secs(7_200), backward: true }));
+        assert!(back.is_set_back);
+    }
+
+    #[test]
+    fn many_small_steps_back_are_seen() {
+        let mut watch = ClockWatch::default();
+        let seen = (0..30).filter(|step| watch.read(at(step * 1_000, i128::from(step * 950))).is_set_back).count();
+        assert!(seen >= 9, "{seen}");
+    }
+}
