@@ -30,6 +30,20 @@
 //!                                       statistics, observers, tracing  ◀────────────┘
 //! ```
 //!
+//! # Invariants
+//!
+//! Checked by the test kit's simulator after every step, on the same code:
+//!
+//! 1. `due = started + Σ skipped + pending` and `started = running + Σ outcomes`.
+//! 2. No run starts before it is due, nor after `cancel` or `shutdown` returned.
+//! 3. One due instant starts at most once (but for a wall clock set far back).
+//! 4. No more runs are active, and no more occurrences wait, than the policy allows.
+//! 5. A job has a next occurrence, awaits a completion, or is `Idle`, `Exhausted` or
+//!    `Faulted`. It never just vanishes.
+//! 6. Occurrences due at one instant are accepted by priority, then in the order
+//!    their jobs were added.
+//! 7. The driver never spins.
+//!
 //! # What is absent
 //!
 //! Only the driver sleeps. The state machine of a job ([`state`] internally) is a

@@ -21,7 +21,8 @@ fn a_cancel_that_races_with_a_fire_ends_in_exactly_one_of_three() {
     runtime.block_on(async {
         let scheduler = Scheduler::new();
         let (mut ran, mut before, mut during) = (0, 0, 0);
-        for iteration in 0..5_000_u64 {
+        let iterations = support::repetitions(5_000, 100_000);
+        for iteration in 0..iterations {
             let cancelled = Arc::new(AtomicU64::new(0));
             let late = Arc::new(AtomicU64::new(0));
             let (flag, seen) = (Arc::clone(&cancelled), Arc::clone(&late));
@@ -57,7 +58,7 @@ fn a_cancel_that_races_with_a_fire_ends_in_exactly_one_of_three() {
             }
             assert!(scheduler.find("job").is_none() && scheduler.jobs().is_empty());
         }
-        assert_eq!(ran + before + during, 5_000);
+        assert_eq!(ran + before + during, iterations);
         scheduler.shutdown(secs(5)).await;
     });
 }
@@ -67,11 +68,14 @@ fn a_cancel_that_races_with_a_fire_ends_in_exactly_one_of_three() {
 fn cancelling_everything_beside_a_shutdown_while_all_of_it_fires() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
     runtime.block_on(async {
-        for _ in 0..20 {
+        for _ in 0..support::repetitions(20, 1_000) {
             let scheduler = Arc::new(Scheduler::new());
             let started = Tally::new();
             let at = tokio::time::Instant::now() + support::millis(20);
-            let jobs: Vec<_> = (0..2_000).map(|_| scheduler.at(at, started.job())).collect::<Result<_, _>>().unwrap();
+            let jobs: Vec<_> = (0..support::repetitions(2_000, 10_000))
+                .map(|_| scheduler.at(at, started.job()))
+                .collect::<Result<_, _>>()
+                .unwrap();
             tokio::time::sleep_until(at).await;
             let cancelling = Arc::clone(&scheduler);
             let cancel = tokio::task::spawn_blocking(move || cancelling.cancel_all());

@@ -90,6 +90,12 @@ impl Statistics {
         self.started
     }
 
+    /// How many runs are going on; the same as `running`.
+    #[must_use]
+    pub fn active(&self) -> u64 {
+        self.running
+    }
+
     /// How many runs ended so.
     #[must_use]
     pub fn outcome(&self, outcome: Outcome) -> u64 {

@@ -109,3 +109,9 @@ pub fn runtime(workers: usize) -> tokio::runtime::Runtime {
     };
     builder.worker_threads(workers.max(1)).enable_all().build().unwrap()
 }
+
+/// A number of repetitions: a few in everyday runs, all of them with
+/// `BEATLINE_LONG=1`.
+pub fn repetitions(few: u64, all: u64) -> u64 {
+    if std::env::var_os("BEATLINE_LONG").is_some() { all } else { few }
+}
