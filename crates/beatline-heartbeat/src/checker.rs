@@ -13,7 +13,6 @@ use crate::Key;
 use crate::beat::{Beat, Status};
 use crate::builder::Builder;
 use crate::class::Class;
-use crate::event::Sink;
 use crate::keyed::Keyed;
 use crate::shared::{Shared, Sweep, Sweeping};
 use crate::statistics::Statistics;
@@ -61,7 +60,7 @@ impl<K: Key> Drop for Owner<K> {
             let statistics = shared.statistics();
             telemetry::closed(statistics.alive, statistics.unreported);
         }
-        shared.reports.abort();
+        shared.reports.close();
     }
 }
 
@@ -277,19 +276,22 @@ impl<K: Key> HeartbeatChecker<K> {
     pub async fn shutdown(&self, deadline: Duration) -> Statistics {
         let shared = &self.shared;
         shared.close();
-        if matches!(shared.outbox.sink, Sink::Callback(_)) && !crate::workers::inside_callback() {
-            if let Ok(runtime) = Handle::try_current() {
+        if let (Ok(runtime), false) = (Handle::try_current(), crate::workers::inside_callback()) {
+            let drained = async {
+                // Most often there is nothing to wait for, and no timer is needed to find out.
                 shared.dispatch_reports(&runtime);
-                let drained = async {
-                    shared.reports.idle().await;
-                    // What a failing callback put back gets one more chance.
-                    shared.table.ready_returned();
-                    shared.dispatch_reports(&runtime);
-                    shared.reports.idle().await;
-                };
+                shared.reports.idle().await;
+                // What a failing callback put back gets one more chance.
+                shared.table.ready_returned();
+                shared.dispatch_reports(&runtime);
+                shared.reports.idle().await;
+                shared.background.idle().await;
+            };
+            let mut drained = std::pin::pin!(drained);
+            if futures::poll!(drained.as_mut()).is_pending() {
                 let _ = tokio::time::timeout(deadline, drained).await;
-                shared.reports.abort();
             }
+            shared.reports.close();
         }
         let statistics = shared.statistics();
         telemetry::closed(statistics.alive, statistics.unreported);

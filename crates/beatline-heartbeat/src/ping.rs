@@ -88,7 +88,9 @@ impl<K: Key> Shared<K> {
                 }
             };
             let panicked = move |payload| panicking.contained("ping", &panic_text(payload));
-            self.background.spawn(runtime, ping, panicked, move || drop(permit));
+            if !self.background.spawn(runtime, ping, panicked, move || drop(permit)) {
+                return;
+            }
         }
     }
 }

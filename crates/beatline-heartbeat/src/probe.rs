@@ -96,7 +96,7 @@ impl<K: Key> Shared<K> {
             let shared = Arc::clone(self);
             let ask = async move { shared.ask(key, edge).await };
             let (shared, panicking) = (Arc::clone(self), Arc::clone(self));
-            self.background.spawn(
+            let runs = self.background.spawn(
                 runtime,
                 ask,
                 move |payload| panicking.contained("probe", &panic_text(payload)),
@@ -107,6 +107,9 @@ impl<K: Key> Shared<K> {
                     }
                 },
             );
+            if !runs {
+                return;
+            }
         }
     }
 

@@ -148,7 +148,7 @@ impl<K: Key> Shared<K> {
                 }
             };
             let (shared, panicking) = (Arc::clone(self), Arc::clone(self));
-            self.reports.spawn(
+            let runs = self.reports.spawn(
                 runtime,
                 report,
                 move |payload| panicking.contained("event callback", &panic_text(payload)),
@@ -159,6 +159,9 @@ impl<K: Key> Shared<K> {
                     }
                 },
             );
+            if !runs {
+                return;
+            }
         }
     }
 
@@ -183,7 +186,7 @@ impl<K: Key> Shared<K> {
         let wakers = self.table.close();
         self.wake(wakers);
         self.stop.notify_waiters();
-        self.background.abort();
+        self.background.close();
         self.outbox.wake_stream();
     }
 

@@ -52,8 +52,15 @@ impl Drop for Permit {
 
 #[derive(Default)]
 pub(crate) struct Workers {
-    tasks: Mutex<JoinSet<()>>,
+    tasks: Mutex<Tasks>,
     running: Arc<Running>,
+}
+
+#[derive(Default)]
+struct Tasks {
+    set: JoinSet<()>,
+    /// A sweep that was under way must not start what nobody would end.
+    closed: bool,
 }
 
 #[derive(Default)]
@@ -75,14 +82,15 @@ impl Drop for Counted {
 
 impl Workers {
     /// Runs a callback; `panicked` is called if it panics, `then` after it in
-    /// any case.
+    /// any case. Answers whether it will run: no more after closing.
     pub(crate) fn spawn<F>(
         &self,
         runtime: &Handle,
         callback: F,
         panicked: impl FnOnce(Box<dyn std::any::Any + Send>) + Send + 'static,
         then: impl FnOnce() + Send + 'static,
-    ) where
+    ) -> bool
+    where
         F: Future<Output = ()> + Send + 'static,
     {
         self.running.count.fetch_add(1, Ordering::AcqRel);
@@ -95,8 +103,15 @@ impl Workers {
             then();
         };
         let mut tasks = lock(&self.tasks);
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn_on(task, runtime);
+        if tasks.closed {
+            // The callback may own what runs foreign code when it is dropped.
+            drop(tasks);
+            drop(task);
+            return false;
+        }
+        while tasks.set.try_join_next().is_some() {}
+        tasks.set.spawn_on(task, runtime);
+        true
     }
 
     /// Waits until none is running.
@@ -112,8 +127,11 @@ impl Workers {
         }
     }
 
-    pub(crate) fn abort(&self) {
-        lock(&self.tasks).abort_all();
+    /// Aborts what is running and starts nothing more.
+    pub(crate) fn close(&self) {
+        let mut tasks = lock(&self.tasks);
+        tasks.closed = true;
+        tasks.set.abort_all();
     }
 }
 
