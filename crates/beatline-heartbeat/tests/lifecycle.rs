@@ -84,17 +84,17 @@ fn it_can_be_dropped_anywhere_and_leaves_no_task() {
     for runtime in [current, multi] {
         let tasks = runtime.metrics();
         runtime.block_on(async {
-            let make = || {
-                let builder = HeartbeatChecker::builder(Duration::from_millis(20)).tick(Duration::from_millis(5));
+            let make = |timeout| {
+                let builder = HeartbeatChecker::builder(timeout).tick(Duration::from_millis(5));
                 let checker = builder.on_events(|_| std::future::pending()).build().unwrap();
                 checker.start().unwrap();
                 checker
             };
-            let checker = make();
+            let checker = make(Duration::from_millis(20));
             let beat = checker.register(1);
             assert_eq!(beat.expired().await, Ended::Expired);
             drop(checker);
-            let checker = make();
+            let checker = make(3_600 * SECOND);
             let other = checker.register(1);
             tokio::task::spawn_blocking(move || drop(checker)).await.unwrap();
             assert_eq!(other.expired().await, Ended::ShutDown);
@@ -105,7 +105,7 @@ fn it_can_be_dropped_anywhere_and_leaves_no_task() {
             let outer = outer
                 .without_suspects()
                 .on_events(move |_| {
-                    drop(make());
+                    drop(make(SECOND));
                     let sent = sent.lock().unwrap().take();
                     async move { sent.map(|sent| sent.send(())).map_or((), |_| ()) }
                 })
