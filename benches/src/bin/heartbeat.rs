@@ -3,11 +3,14 @@
 //! `cargo run --release -p benches --bin heartbeat -- [--connections N] [--json FILE] [--svg FILE]`
 //!
 //! Every figure comes from one run. Touches are measured in interleaved rounds
-//! (A B C … A B C …) in an order unrelated to memory, each connection once a
-//! round; minimum and median are shown. Memory is the growth of the resident set
-//! of a process of its own that holds the subject and nothing else. A sweep is
-//! all the work of one tick of 100 ms, while connections beat every 10 s on the
-//! average and time out after 30 s.
+//! (A B C … A B C …), each connection once a round, with the handle or key of each
+//! at hand, as it is for the task that owns a connection; minimum and median are
+//! shown. They are made in the order of registration (clients that beat at an
+//! interval keep that order) and, in a second column, in a shuffled order. Times are those of the thread on its processor,
+//! so that neighbours on the machine count for little. Memory is the growth of
+//! the resident set of a process of its own that holds the subject and nothing
+//! else. A sweep is all the work of one tick of 100 ms, while connections beat
+//! every 10 s and time out after 30 s.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -67,6 +70,8 @@ struct Row {
     #[serde(skip)]
     touch_ns_min: f64,
     #[serde(skip)]
+    shuffled_ns: f64,
+    #[serde(skip)]
     false_expiries: u64,
 }
 
@@ -85,41 +90,33 @@ fn main() -> Result<(), Box<dyn Error>> {
         eprintln!("building {name}");
         subjects.push(build(name, options.connections)?);
     }
+    let in_order = touches(&mut subjects, &options);
     let order = shuffled(options.connections);
-    let mut touches = vec![Vec::new(); SUBJECTS.len()];
-    for round in 0..options.rounds {
-        eprintln!("touching, round {} of {}", round + 1, options.rounds);
-        for (subject, touches) in subjects.iter_mut().zip(&mut touches) {
-            subject.advance();
-            let begun = Instant::now();
-            subject.touch(&order);
-            touches.push(begun.elapsed().as_nanos() as f64 / options.connections as f64);
-        }
-    }
+    subjects.iter_mut().for_each(|subject| subject.shuffle(&order));
+    let at_random = touches(&mut subjects, &options);
     let mut rows = Vec::new();
-    for ((name, subject), mut touches) in SUBJECTS.into_iter().zip(&mut subjects).zip(touches) {
+    for (position, (name, subject)) in SUBJECTS.into_iter().zip(&mut subjects).enumerate() {
         eprintln!("sweeping {name}");
         let ticks = options.ticks.min(subject.most_ticks());
-        let mut random = Random(9);
+        // Round robin: everyone beats once in 10 s.
         let share = (options.connections as u128 * TICK.as_nanos() / INTERVAL.as_nanos()) as usize;
         let (mut sum, mut max) = (Duration::ZERO, Duration::ZERO);
+        let mut from = 0;
         for _ in 0..ticks {
-            // Round robin by a permutation: nobody is silent for much more than the interval.
-            let offset = subject.cursor(share, options.connections);
-            let part: Vec<u32> = (0..share).map(|place| order[(offset + place) % order.len()]).collect();
-            black_box(random.next());
-            subject.touch(&part);
+            let to = (from + share).min(options.connections);
+            subject.touch(from, to);
+            from = if to == options.connections { 0 } else { to };
             let took = subject.sweep();
             sum += took;
             max = max.max(took);
         }
-        touches.sort_by(f64::total_cmp);
         rows.push(Row {
             subject: name,
             connections: options.connections,
             bytes_per_connection: memory_of(name, options.connections)?,
-            touch_ns: touches[touches.len() / 2],
-            touch_ns_min: touches[0],
+            touch_ns: in_order[position].0,
+            touch_ns_min: in_order[position].1,
+            shuffled_ns: at_random[position].0,
             sweep_us_mean: sum.as_secs_f64() * 1e6 / ticks as f64,
             sweep_us_max: max.as_secs_f64() * 1e6,
             false_expiries: subject.expired(),
@@ -135,19 +132,44 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Median and minimum of the nanoseconds of a touch, for each subject.
+fn touches(subjects: &mut [Box<dyn Subject>], options: &Options) -> Vec<(f64, f64)> {
+    let mut rounds = vec![Vec::new(); subjects.len()];
+    for round in 0..options.rounds {
+        eprintln!("touching, round {} of {}", round + 1, options.rounds);
+        for (subject, rounds) in subjects.iter_mut().zip(&mut rounds) {
+            subject.advance();
+            let begun = processor_time();
+            subject.touch(0, options.connections);
+            rounds.push((processor_time() - begun).as_nanos() as f64 / options.connections as f64);
+        }
+    }
+    rounds.iter_mut().for_each(|rounds| rounds.sort_by(f64::total_cmp));
+    rounds.iter().map(|rounds| (rounds[rounds.len() / 2], rounds[0])).collect()
+}
+
 fn print_table(rows: &[Row]) {
     println!(
-        "{:<20} {:>11} {:>8} {:>10} {:>10} {:>13} {:>12} {:>8}",
-        "subject", "connections", "bytes", "touch ns", "(minimum)", "sweep us mean", "sweep us max", "expired"
+        "{:<20} {:>11} {:>8} {:>10} {:>10} {:>10} {:>13} {:>12} {:>8}",
+        "subject",
+        "connections",
+        "bytes",
+        "touch ns",
+        "(minimum)",
+        "(shuffled)",
+        "sweep us mean",
+        "sweep us max",
+        "expired"
     );
     for row in rows {
         println!(
-            "{:<20} {:>11} {:>8.1} {:>10.1} {:>10.1} {:>13.1} {:>12.1} {:>8}",
+            "{:<20} {:>11} {:>8.1} {:>10.1} {:>10.1} {:>10.1} {:>13.1} {:>12.1} {:>8}",
             row.subject,
             row.connections,
             row.bytes_per_connection,
             row.touch_ns,
             row.touch_ns_min,
+            row.shuffled_ns,
             row.sweep_us_mean,
             row.sweep_us_max,
             row.false_expiries
@@ -156,9 +178,10 @@ fn print_table(rows: &[Row]) {
     let (ours, dashmap) = (&rows[0], &rows[1]);
     let ratio = ours.touch_ns / dashmap.touch_ns;
     println!(
-        "P9: touch {:.3} x dashmap (bar 0.05), {:.1} B a connection (bar 32), sweep {:.1} us a tick (bar 50), \
+        "P9: touch {:.3} x dashmap (bar 0.05; shuffled {:.3}), {:.1} B a connection (bar 32), sweep {:.1} us a tick (bar 50), \
          {} false expiries (bar 0): {}",
         ratio,
+        ours.shuffled_ns / dashmap.shuffled_ns,
         ours.bytes_per_connection,
         ours.sweep_us_mean,
         ours.false_expiries,
@@ -175,14 +198,14 @@ fn print_table(rows: &[Row]) {
 trait Subject {
     /// Moves its clock on, so that the next touch of each connection is news.
     fn advance(&mut self);
-    /// Touches connections by number.
-    fn touch(&mut self, order: &[u32]);
+    /// From now on connections are touched in this order.
+    fn shuffle(&mut self, order: &[u32]);
+    /// Touches the connections from one position of the order to another.
+    fn touch(&mut self, from: usize, to: usize);
     /// Lets one tick pass and answers what the work of it took.
     fn sweep(&mut self) -> Duration;
     /// How many it has declared dead; all of them wrongly.
     fn expired(&self) -> u64;
-    /// Where the connections touched in the next tick begin.
-    fn cursor(&mut self, share: usize, connections: usize) -> usize;
     /// A bound on how long the measurement may take.
     fn most_ticks(&self) -> usize {
         usize::MAX
@@ -214,7 +237,6 @@ struct Ours {
     clock: VirtualClock,
     checker: HeartbeatChecker<u64>,
     beats: Vec<Beat<u64>>,
-    cursor: usize,
 }
 
 impl Ours {
@@ -224,7 +246,7 @@ impl Ours {
         checker.sweep();
         let mut beats = Vec::with_capacity(connections);
         beats.extend((0..connections as u64).map(|key| checker.register(key)));
-        Ok(Self { clock, checker, beats, cursor: 0 })
+        Ok(Self { clock, checker, beats })
     }
 
     fn step(&self) {
@@ -238,9 +260,13 @@ impl Subject for Ours {
         self.checker.sweep();
     }
 
-    fn touch(&mut self, order: &[u32]) {
-        for number in order {
-            let _ = black_box(self.beats[*number as usize].touch());
+    fn shuffle(&mut self, order: &[u32]) {
+        arrange(&mut self.beats, order);
+    }
+
+    fn touch(&mut self, from: usize, to: usize) {
+        for beat in &self.beats[from..to] {
+            let _ = black_box(beat.touch());
         }
     }
 
@@ -249,9 +275,9 @@ impl Subject for Ours {
         // A tick is three sweeps.
         for _ in 0..3 {
             self.step();
-            let begun = Instant::now();
+            let begun = processor_time();
             black_box(self.checker.sweep());
-            took += begun.elapsed();
+            took += processor_time() - begun;
         }
         took
     }
@@ -259,52 +285,50 @@ impl Subject for Ours {
     fn expired(&self) -> u64 {
         self.checker.statistics().expired
     }
-
-    fn cursor(&mut self, share: usize, connections: usize) -> usize {
-        next(&mut self.cursor, share, connections)
-    }
 }
 
 struct Mapped {
     map: DashMap<u64, Instant>,
+    order: Vec<u32>,
     expired: u64,
-    cursor: usize,
 }
 
 impl Mapped {
     fn new(connections: usize) -> Self {
         let map = DashMap::new();
-        (0..connections as u64).for_each(|key| drop(map.insert(key, Instant::now())));
-        Self { map, expired: 0, cursor: 0 }
+        (0..connections as u64).for_each(|key| {
+            map.insert(key, Instant::now());
+        });
+        Self { map, order: Vec::new(), expired: 0 }
     }
 }
 
 impl Subject for Mapped {
     fn advance(&mut self) {}
 
-    fn touch(&mut self, order: &[u32]) {
-        for number in order {
-            if let Some(mut seen) = self.map.get_mut(&u64::from(*number)) {
+    fn shuffle(&mut self, order: &[u32]) {
+        self.order = order.to_vec();
+    }
+
+    fn touch(&mut self, from: usize, to: usize) {
+        for position in from..to {
+            if let Some(mut seen) = self.map.get_mut(&u64::from(number(&self.order, position))) {
                 *seen = Instant::now();
             }
         }
     }
 
     fn sweep(&mut self) -> Duration {
-        let begun = Instant::now();
+        let begun = processor_time();
         let now = Instant::now();
         // Real time: far less than the time-out passes, so nobody is due.
         self.expired +=
             self.map.iter().filter(|seen| now.saturating_duration_since(**seen) > 100 * TIMEOUT).count() as u64;
-        begun.elapsed()
+        processor_time() - begun
     }
 
     fn expired(&self) -> u64 {
         self.expired
-    }
-
-    fn cursor(&mut self, share: usize, connections: usize) -> usize {
-        next(&mut self.cursor, share, connections)
     }
 
     fn most_ticks(&self) -> usize {
@@ -317,7 +341,6 @@ struct Queued {
     queue: DelayQueue<u64>,
     keys: Vec<delay_queue::Key>,
     expired: u64,
-    cursor: usize,
 }
 
 impl Queued {
@@ -325,10 +348,10 @@ impl Queued {
         let runtime = paused_runtime()?;
         let (queue, keys) = runtime.block_on(async {
             let mut queue = DelayQueue::new();
-            let keys = (0..connections as u64).map(|key| queue.insert(key, TIMEOUT)).collect();
+            let keys: Vec<_> = (0..connections as u64).map(|key| queue.insert(key, TIMEOUT)).collect();
             (queue, keys)
         });
-        Ok(Self { runtime, queue, keys, expired: 0, cursor: 0 })
+        Ok(Self { runtime, queue, keys, expired: 0 })
     }
 }
 
@@ -337,10 +360,14 @@ impl Subject for Queued {
         self.runtime.block_on(tokio::time::advance(TICK / 3));
     }
 
-    fn touch(&mut self, order: &[u32]) {
+    fn shuffle(&mut self, order: &[u32]) {
+        arrange(&mut self.keys, order);
+    }
+
+    fn touch(&mut self, from: usize, to: usize) {
         let _entered = self.runtime.enter();
-        for number in order {
-            self.queue.reset(&self.keys[*number as usize], TIMEOUT);
+        for key in &self.keys[from..to] {
+            self.queue.reset(key, TIMEOUT);
         }
     }
 
@@ -348,7 +375,7 @@ impl Subject for Queued {
         let Self { runtime, queue, expired, .. } = self;
         runtime.block_on(async {
             tokio::time::advance(TICK).await;
-            let begun = Instant::now();
+            let begun = processor_time();
             *expired += poll_fn(|context| {
                 let mut count = 0;
                 while let Poll::Ready(Some(_)) = queue.poll_expired(context) {
@@ -357,16 +384,12 @@ impl Subject for Queued {
                 Poll::Ready(count)
             })
             .await;
-            begun.elapsed()
+            processor_time() - begun
         })
     }
 
     fn expired(&self) -> u64 {
         self.expired
-    }
-
-    fn cursor(&mut self, share: usize, connections: usize) -> usize {
-        next(&mut self.cursor, share, connections)
     }
 }
 
@@ -375,7 +398,6 @@ struct Tasks {
     notifies: Vec<Arc<Notify>>,
     expired: Arc<AtomicU64>,
     beaten: Arc<AtomicU64>,
-    cursor: usize,
 }
 
 impl Tasks {
@@ -394,7 +416,7 @@ impl Tasks {
                 expired.fetch_add(1, Ordering::Relaxed);
             });
         }
-        let tasks = Self { runtime, notifies, expired, beaten, cursor: 0 };
+        let tasks = Self { runtime, notifies, expired, beaten };
         tasks.settle(|| false);
         Ok(tasks)
     }
@@ -417,38 +439,43 @@ impl Subject for Tasks {
         self.runtime.block_on(tokio::time::advance(TICK / 3));
     }
 
-    fn touch(&mut self, order: &[u32]) {
-        let target = self.beaten.load(Ordering::Relaxed) + order.len() as u64;
-        order.iter().for_each(|number| self.notifies[*number as usize].notify_one());
+    fn shuffle(&mut self, order: &[u32]) {
+        arrange(&mut self.notifies, order);
+    }
+
+    fn touch(&mut self, from: usize, to: usize) {
+        let target = self.beaten.load(Ordering::Relaxed) + (to - from) as u64;
+        self.notifies[from..to].iter().for_each(|notify| notify.notify_one());
         // A beat is over when its task has set its timer again.
         self.settle(|| self.beaten.load(Ordering::Relaxed) >= target);
     }
 
     fn sweep(&mut self) -> Duration {
-        let begun = Instant::now();
+        let begun = processor_time();
         self.runtime.block_on(tokio::time::advance(TICK));
-        begun.elapsed()
+        processor_time() - begun
     }
 
     fn expired(&self) -> u64 {
         self.expired.load(Ordering::Relaxed)
     }
-
-    fn cursor(&mut self, share: usize, connections: usize) -> usize {
-        next(&mut self.cursor, share, connections)
-    }
 }
 
 struct Packed {
     seen: Vec<AtomicU32>,
+    order: Vec<u32>,
     now: u32,
     expired: u64,
-    cursor: usize,
 }
 
 impl Packed {
     fn new(connections: usize) -> Self {
-        Self { seen: (0..connections).map(|_| AtomicU32::new(1_000)).collect(), now: 1_000, expired: 0, cursor: 0 }
+        Self {
+            seen: (0..connections).map(|_| AtomicU32::new(1_000)).collect(),
+            order: Vec::new(),
+            now: 1_000,
+            expired: 0,
+        }
     }
 }
 
@@ -457,31 +484,36 @@ impl Subject for Packed {
         self.now += 1;
     }
 
-    fn touch(&mut self, order: &[u32]) {
-        for number in order {
-            self.seen[*number as usize].store(self.now, Ordering::Relaxed);
+    fn shuffle(&mut self, order: &[u32]) {
+        self.order = order.to_vec();
+    }
+
+    fn touch(&mut self, from: usize, to: usize) {
+        for position in from..to {
+            self.seen[number(&self.order, position) as usize].store(self.now, Ordering::Relaxed);
         }
     }
 
     fn sweep(&mut self) -> Duration {
         self.now += 1;
-        let begun = Instant::now();
+        let begun = processor_time();
         let ticks = (TIMEOUT.as_nanos() / TICK.as_nanos()) as u32;
         self.expired += self.seen.iter().filter(|seen| self.now - seen.load(Ordering::Relaxed) > ticks).count() as u64;
-        begun.elapsed()
+        processor_time() - begun
     }
 
     fn expired(&self) -> u64 {
         self.expired
     }
-
-    fn cursor(&mut self, share: usize, connections: usize) -> usize {
-        next(&mut self.cursor, share, connections)
-    }
 }
 
-fn next(cursor: &mut usize, share: usize, connections: usize) -> usize {
-    std::mem::replace(cursor, (*cursor + share) % connections.max(1))
+fn number(order: &[u32], position: usize) -> u32 {
+    order.get(position).copied().unwrap_or(position as u32)
+}
+
+fn arrange<T>(items: &mut Vec<T>, order: &[u32]) {
+    let mut taken: Vec<_> = items.drain(..).map(Some).collect();
+    items.extend(order.iter().filter_map(|number| taken[*number as usize].take()));
 }
 
 fn paused_runtime() -> std::io::Result<Runtime> {
@@ -510,6 +542,12 @@ fn shuffled(connections: usize) -> Vec<u32> {
     order
 }
 
+/// How long this thread has been on a processor.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 fn resident_bytes() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
@@ -525,7 +563,8 @@ fn memory_of(subject: &str, connections: usize) -> Result<f64, Box<dyn Error>> {
 
 /// One group of bars a figure, on a logarithmic scale.
 fn picture(rows: &[Row]) -> String {
-    let figures: [(&str, fn(&Row) -> f64); 3] = [
+    type Figure = fn(&Row) -> f64;
+    let figures: [(&str, Figure); 3] = [
         ("bytes per connection", |row| row.bytes_per_connection),
         ("touch, ns", |row| row.touch_ns),
         ("mean sweep per 100 ms tick, us", |row| row.sweep_us_mean),

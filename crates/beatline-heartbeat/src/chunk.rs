@@ -28,6 +28,9 @@ pub(crate) const SLOT_BITS: u32 = if cfg!(loom) { 1 } else { 10 };
 /// Slots of a chunk.
 pub(crate) const SLOTS: usize = 1 << SLOT_BITS;
 
+/// So many slots are looked at together.
+const BLOCK: usize = if cfg!(loom) { 1 } else { 32 };
+
 const SET_WORDS: usize = SLOTS.div_ceil(64);
 
 pub(crate) struct Chunk<K> {
@@ -183,15 +186,21 @@ impl<K> Chunk<K> {
         };
         let first_look = thresholds.suspect.unwrap_or(thresholds.expire);
         let mut oldest = None;
-        for (slot, word) in self.slots.iter().enumerate() {
-            let mut word = Word(word.load(Ordering::Acquire));
-            // The common case first: alive, and young by its own stamp.
-            if word.state() == State::Alive {
-                let age = word.age(silence.step);
-                if age < first_look {
-                    oldest = oldest.max(Some(age));
-                    continue;
-                }
+        let mut block_is_young = false;
+        for slot in 0..SLOTS {
+            if slot % BLOCK == 0 {
+                let age = self.young_block(slot, silence.step, first_look);
+                oldest = oldest.max(age);
+                block_is_young = age.is_some();
+            }
+            if block_is_young {
+                continue;
+            }
+            // Relaxed: whatever is decided here is decided by the compare-and-swap after it.
+            let mut word = Word(self.slots[slot].load(Ordering::Relaxed));
+            if let Some(age) = word.age_if_alive_below(silence.step, first_look) {
+                oldest = oldest.max(Some(age));
+                continue;
             }
             loop {
                 let state = word.state();
@@ -228,9 +237,22 @@ impl<K> Chunk<K> {
             }
         }
         if let Some(age) = oldest {
-            scan.look_at = scan.look_at.min(silence.step - age + first_look);
+            scan.look_at = scan.look_at.min(silence.step - u64::from(age) + first_look);
         }
         scan
+    }
+
+    /// The greatest age in a block of slots, if all of them are alive and younger
+    /// than `limit`. Nearly all blocks are, so this has no branch a slot.
+    fn young_block(&self, first: usize, step: u64, limit: u64) -> Option<u32> {
+        let mut oldest = 0;
+        let mut young = true;
+        for word in &self.slots[first..(first + BLOCK).min(SLOTS)] {
+            let age = Word(word.load(Ordering::Relaxed)).age_if_alive_below(step, limit);
+            young &= age.is_some();
+            oldest = oldest.max(age.unwrap_or(0));
+        }
+        young.then_some(oldest)
     }
 
     /// The wakers of those that `scan` expired.

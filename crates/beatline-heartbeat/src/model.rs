@@ -13,8 +13,8 @@ use crate::word::{FIRST_STEP, State, Word};
 
 /// Suspect after this many steps, in the models.
 pub const SUSPECT_STEPS: u64 = 3;
-/// Expired after this many steps, in the models.
-pub const EXPIRE_STEPS: u64 = 4;
+/// Expired after this many steps, in the models: later than a second suspicion.
+pub const EXPIRE_STEPS: u64 = 8;
 
 pub struct Model {
     table: Table<u32>,

@@ -107,6 +107,14 @@ impl Word {
         if age >> 29 == 0 { u64::from(age) } else { 0 }
     }
 
+    /// The age of one that is alive, if it is less than `limit`: the test of
+    /// nearly every slot that a sweep looks at.
+    #[inline(always)]
+    pub(crate) fn age_if_alive_below(self, step: u64, limit: u64) -> Option<u32> {
+        let age = (step as u32).wrapping_sub(self.0) & STAMP_MASK;
+        (self.0 >> 30 == 1 && u64::from(age) < limit).then_some(age)
+    }
+
     /// Whether the last beat was after `step`.
     pub(crate) fn is_newer_than(self, step: u64) -> bool {
         let ahead = self.0.wrapping_sub(step as u32) & STAMP_MASK;

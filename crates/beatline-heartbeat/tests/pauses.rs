@@ -13,8 +13,8 @@ const TICK: Duration = Duration::from_millis(100);
 
 fn checker_of(timeout: Duration) -> (ManualClock, HeartbeatChecker<u32>) {
     let clock = ManualClock::new();
-    let checker = HeartbeatChecker::builder(timeout).tick(TICK).clock(clock.clone()).build().unwrap();
-    (clock, checker)
+    let checker = HeartbeatChecker::builder(timeout).tick(TICK).clock(clock.clone()).build();
+    (clock, checker.expect("the settings are valid"))
 }
 
 // beats every 10 s, timeout 30 s          the process stands still          all beats were waiting
