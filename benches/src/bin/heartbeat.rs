@@ -10,7 +10,8 @@
 //! so that neighbours on the machine count for little. Memory is the growth of
 //! the resident set of a process of its own that holds the subject and nothing
 //! else. A sweep is all the work of one tick of 100 ms, while connections beat
-//! every 10 s and time out after 30 s.
+//! every 10 s and time out after 30 s. None of the others knows suspects, so ours
+//! does without them here.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -177,20 +178,15 @@ fn print_table(rows: &[Row]) {
     }
     let (ours, dashmap) = (&rows[0], &rows[1]);
     let ratio = ours.touch_ns / dashmap.touch_ns;
+    let memory = ours.bytes_per_connection;
+    let passed = ratio <= 0.05 && memory <= 32.0 && ours.sweep_us_mean <= 50.0 && ours.false_expiries == 0;
     println!(
-        "P9: touch {:.3} x dashmap (bar 0.05; shuffled {:.3}), {:.1} B a connection (bar 32), sweep {:.1} us a tick (bar 50), \
-         {} false expiries (bar 0): {}",
-        ratio,
+        "P9: touch {ratio:.3} x dashmap (bar 0.05; shuffled {:.3}), {memory:.1} B a connection (bar 32), \
+         sweep {:.1} us a tick (bar 50), {} false expiries (bar 0): {}",
         ours.shuffled_ns / dashmap.shuffled_ns,
-        ours.bytes_per_connection,
         ours.sweep_us_mean,
         ours.false_expiries,
-        if ratio <= 0.05 && ours.bytes_per_connection <= 32.0 && ours.sweep_us_mean <= 50.0 && ours.false_expiries == 0
-        {
-            "passed"
-        } else {
-            "FAILED"
-        }
+        if passed { "passed" } else { "FAILED" }
     );
 }
 
@@ -242,7 +238,7 @@ struct Ours {
 impl Ours {
     fn new(connections: usize) -> Result<Self, Box<dyn Error>> {
         let clock = VirtualClock::default();
-        let checker = HeartbeatChecker::builder(TIMEOUT).tick(TICK).clock(clock.clone()).build()?;
+        let checker = HeartbeatChecker::builder(TIMEOUT).tick(TICK).without_suspects().clock(clock.clone()).build()?;
         checker.sweep();
         let mut beats = Vec::with_capacity(connections);
         beats.extend((0..connections as u64).map(|key| checker.register(key)));

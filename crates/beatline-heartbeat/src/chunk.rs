@@ -243,16 +243,14 @@ impl<K> Chunk<K> {
     }
 
     /// The greatest age in a block of slots, if all of them are alive and younger
-    /// than `limit`. Nearly all blocks are, so this has no branch a slot.
+    /// than `limit`. Nearly all blocks are, so this is a subtraction and a
+    /// maximum a slot: any other state, and a stamp from the other side of the
+    /// wrap, makes the difference larger than every limit.
     fn young_block(&self, first: usize, step: u64, limit: u64) -> Option<u32> {
-        let mut oldest = 0;
-        let mut young = true;
-        for word in &self.slots[first..(first + BLOCK).min(SLOTS)] {
-            let age = Word(word.load(Ordering::Relaxed)).age_if_alive_below(step, limit);
-            young &= age.is_some();
-            oldest = oldest.max(age.unwrap_or(0));
-        }
-        young.then_some(oldest)
+        let now = Word::alive(step).0;
+        let block = &self.slots[first..(first + BLOCK).min(SLOTS)];
+        let oldest = block.iter().fold(0, |oldest, word| now.wrapping_sub(word.load(Ordering::Relaxed)).max(oldest));
+        (u64::from(oldest) < limit).then_some(oldest)
     }
 
     /// The wakers of those that `scan` expired.

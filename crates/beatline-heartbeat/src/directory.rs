@@ -70,18 +70,41 @@ impl<K> Directory<K> {
         Some(entry)
     }
 
-    /// The entries of the first `count` chunks, in order.
-    pub(crate) fn entries(&self, from: u32, count: u32) -> impl Iterator<Item = (u32, &Entry<K>, &Chunk<K>)> {
-        (from..count).filter_map(|number| {
-            let entry = self.entry(number)?;
-            Some((number, entry, entry.chunk()?))
-        })
+    /// The entries from chunk `from` to before chunk `count`, in order. Bucket by
+    /// bucket: a sweep walks over all of them and finds most not due.
+    pub(crate) fn entries(&self, from: u32, count: u32) -> impl Iterator<Item = (u32, &Entry<K>)> {
+        let buckets = self.buckets.iter().enumerate().map_while(|(bucket, entries)| Some((bucket, entries.get()?)));
+        let all = buckets.flat_map(move |(bucket, entries)| {
+            let first = ((1_u64 << (bucket as u32 + FIRST_BUCKET_BITS)) - (1 << FIRST_BUCKET_BITS)) as u32;
+            let skipped = from.saturating_sub(first) as usize;
+            let numbers = first.saturating_add(skipped as u32)..;
+            numbers.zip(entries.iter().skip(skipped))
+        });
+        all.take_while(move |(number, _)| *number < count)
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entries_are_walked_from_anywhere() {
+        let directory = Directory::<()>::default();
+        let thresholds = crate::class::Thresholds { suspect: None, expire: 1, grace: 0 };
+        let class = std::sync::Arc::new(crate::class::Class::new(std::time::Duration::MAX, thresholds));
+        for number in 0..300 {
+            let added = directory.add(number, Chunk::new(std::sync::Arc::clone(&class)));
+            added.unwrap().lower.store(u64::from(number), crate::sync::Ordering::Relaxed);
+        }
+        for from in [0, 1, 63, 64, 65, 127, 128, 200, 299, 300, 301] {
+            let walked: Vec<_> = directory
+                .entries(from, 300)
+                .map(|(number, entry)| (number, entry.lower.load(crate::sync::Ordering::Relaxed)))
+                .collect();
+            assert_eq!(walked, (from..300).map(|number| (number, u64::from(number))).collect::<Vec<_>>());
+        }
+    }
 
     #[test]
     fn places_are_dense_and_disjoint() {

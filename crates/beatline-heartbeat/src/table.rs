@@ -204,10 +204,11 @@ impl<K> Table<K> {
         let reporting = self.reporting.load(Ordering::Acquire);
         let unreported = Word::expired_unreported(step);
         let expired_as = if reporting { unreported } else { unreported.reported() };
-        for (number, entry, chunk) in self.directory.entries(from, self.chunk_count()) {
+        for (number, entry) in self.directory.entries(from, self.chunk_count()) {
             if entry.lower.load(Ordering::Relaxed) > step {
                 continue;
             }
+            let Some(chunk) = entry.chunk() else { continue };
             if !planted("bound-lifted-late") {
                 entry.lower.swap(u64::MAX, Ordering::AcqRel);
             }
@@ -319,8 +320,8 @@ impl<K> Table<K> {
         if !planted("close-wakes-first") {
             self.closed.store(true, Ordering::SeqCst);
         }
-        let wakers =
-            self.directory.entries(0, self.chunk_count()).flat_map(|(_, _, chunk)| chunk.take_all_wakers()).collect();
+        let wakers = self.directory.entries(0, self.chunk_count());
+        let wakers = wakers.filter_map(|(_, entry)| entry.chunk()).flat_map(Chunk::take_all_wakers).collect();
         self.closed.store(true, Ordering::SeqCst);
         wakers
     }
@@ -349,7 +350,8 @@ impl<K> Table<K> {
     ) where
         K: Clone,
     {
-        for (number, _, chunk) in self.directory.entries(0, self.chunk_count()) {
+        for (number, entry) in self.directory.entries(0, self.chunk_count()) {
+            let Some(chunk) = entry.chunk() else { continue };
             let mut slots = choose(number).take_while(|slot| *slot < SLOTS as u32).peekable();
             if slots.peek().is_some() {
                 chunk.read(slots, &mut |key, word| each(number, &chunk.class, key, word));
