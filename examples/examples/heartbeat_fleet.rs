@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use beatline_core::{Clock, Moment, Monotonic, Timestamp};
-use beatline_heartbeat::{Edge, Ended, HeartbeatChecker, Statistics, Status};
+use beatline_heartbeat::{Beat, Edge, Ended, HeartbeatChecker, Statistics, Status};
 use clap::Parser;
 use futures::{FutureExt as _, StreamExt as _};
 use serde::Serialize;
@@ -291,10 +291,19 @@ impl Clock for VirtualClock {
     }
 }
 
+/// A connection of the simulation, waiting for its next beat.
+struct Waiting {
+    beat: Beat<u32>,
+    key: u32,
+    /// Nanoseconds after the beginning of the step.
+    offset: u32,
+}
+
 /// Connections beat at random, every 10 s on the average and never more than
 /// 20 s apart; one in 12,000 beats is the last.
 fn simulated(connections: usize, length: Duration, summary: Option<PathBuf>) -> Result<()> {
     const TIMEOUT: Duration = Duration::from_secs(30);
+    const SUSPECT: Duration = Duration::from_secs(25);
     const TICK: Duration = Duration::from_millis(100);
     const LONGEST: u64 = 20_000_000_000;
     if connections == 0 || u32::try_from(connections).is_err() {
@@ -302,8 +311,11 @@ fn simulated(connections: usize, length: Duration, summary: Option<PathBuf>) -> 
     }
     let before = resident_bytes();
     let clock = VirtualClock::default();
-    let (checker, mut events) =
-        HeartbeatChecker::builder(TIMEOUT).tick(TICK).clock(clock.clone()).build_with_events()?;
+    let (checker, mut events) = HeartbeatChecker::builder(TIMEOUT)
+        .suspect_after(SUSPECT)
+        .tick(TICK)
+        .clock(clock.clone())
+        .build_with_events()?;
     checker.sweep();
     let mut beats = Vec::with_capacity(connections);
     beats.extend((0..connections as u32).map(|key| checker.register(key)));
@@ -313,12 +325,13 @@ fn simulated(connections: usize, length: Duration, summary: Option<PathBuf>) -> 
     let steps = (length.as_nanos() / u128::from(step)) as u64;
     let mut random = Random(1);
     // A wheel of steps: what beats in each, and in which nanosecond of it.
-    let mut wheel: Vec<Vec<(u32, u32)>> = vec![Vec::new(); (LONGEST / step + 2) as usize];
-    let place = |wheel: &mut Vec<Vec<(u32, u32)>>, key: u32, at: u64| {
+    let mut wheel: Vec<Vec<Waiting>> = (0..LONGEST / step + 2).map(|_| Vec::new()).collect();
+    let place = |wheel: &mut Vec<Vec<Waiting>>, beat, key, at: u64| {
         let slots = wheel.len() as u64;
-        wheel[(at / step % slots) as usize].push((key, (at % step) as u32));
+        wheel[(at / step % slots) as usize].push(Waiting { beat, key, offset: (at % step) as u32 });
     };
-    (0..connections as u32).for_each(|key| place(&mut wheel, key, random.below(LONGEST)));
+    beats.into_iter().zip(0..).for_each(|(beat, key)| place(&mut wheel, beat, key, random.below(LONGEST)));
+    let mut fallen_silent = Vec::new();
     let mut last = vec![0_u64; connections];
     let mut silent = vec![false; connections];
     let (mut touches, mut touching) = (0_u64, Duration::ZERO);
@@ -329,17 +342,18 @@ fn simulated(connections: usize, length: Duration, summary: Option<PathBuf>) -> 
         let slots = wheel.len() as u64;
         let due = std::mem::take(&mut wheel[(number % slots) as usize]);
         let begun = Instant::now();
-        let refused = due.iter().filter(|(key, _)| beats[*key as usize].touch().is_err()).count();
+        let refused = due.iter().filter(|waiting| waiting.beat.touch().is_err()).count();
         touching += begun.elapsed();
         touches += due.len() as u64;
         false_expiries += refused as u64;
-        for (key, offset) in due {
+        for Waiting { beat, key, offset } in due {
             let at = number * step + u64::from(offset);
             last[key as usize] = at;
             if random.below(12_000) == 0 {
                 silent[key as usize] = true;
+                fallen_silent.push((key, beat));
             } else {
-                place(&mut wheel, key, (at + 1 + random.below(LONGEST)).max((number + 1) * step));
+                place(&mut wheel, beat, key, (at + 1 + random.below(LONGEST)).max((number + 1) * step));
             }
         }
         let now = (number + 1) * step;
@@ -362,8 +376,8 @@ fn simulated(connections: usize, length: Duration, summary: Option<PathBuf>) -> 
         }
     }
     let end = steps * step;
-    let overdue = |key: &usize| silent[*key] && end - last[*key] > (TIMEOUT + TICK).as_nanos() as u64;
-    let missed = (0..connections).filter(|key| overdue(key) && beats[*key].status() != Status::Expired).count();
+    let overdue = |key: u32| end - last[key as usize] > (TIMEOUT + TICK).as_nanos() as u64;
+    let missed = fallen_silent.iter().filter(|(key, beat)| overdue(*key) && beat.status() != Status::Expired).count();
     let statistics = checker.statistics();
     let result = Simulation {
         connections,

@@ -212,7 +212,7 @@ fn slots_are_used_again_and_keys_stay_with_their_connections() {
     for _ in 0..20_000 {
         let position = random.below(beats.len() as u64) as usize;
         if random.below(2) == 0 {
-            beats.swap_remove(position);
+            drop(beats.swap_remove(position));
         } else {
             beats.push((next_key, checker.register(next_key)));
             next_key += 1;
