@@ -200,7 +200,8 @@ impl<K: Key> HeartbeatChecker<K> {
     }
 
     /// Sweeps on a task of the current tokio runtime, until the checker shuts
-    /// down or the last handle of it is dropped.
+    /// down, the last handle of it is dropped, or the runtime goes away (then it
+    /// can be started on another). Starting it twice does no harm and no good.
     ///
     /// # Errors
     ///

@@ -84,36 +84,53 @@ fn it_can_be_dropped_anywhere_and_leaves_no_task() {
     for runtime in [current, multi] {
         let tasks = runtime.metrics();
         runtime.block_on(async {
-            let make = |timeout| {
-                let builder = HeartbeatChecker::builder(timeout).tick(Duration::from_millis(5));
-                let checker = builder.on_events(|_| std::future::pending()).build().unwrap();
-                checker.start().unwrap();
-                checker
+            let clock = ManualClock::new();
+            let make = {
+                let clock = clock.clone();
+                move || {
+                    let builder = HeartbeatChecker::builder(SECOND).grace(Duration::ZERO).clock(clock.clone());
+                    let checker = builder.on_events(|_| std::future::pending()).build().unwrap();
+                    checker.start().unwrap();
+                    checker
+                }
             };
-            let checker = make(Duration::from_millis(20));
+            let checker = make();
             let beat = checker.register(1);
+            // While the driver is at work the sweeps of the test do nothing, and time goes on: until it is found.
+            while beat.status() != Status::Expired {
+                sweep_for(&checker, &clock, SECOND / 10, |_| {});
+                tokio::task::yield_now().await;
+            }
             assert_eq!(beat.expired().await, Ended::Expired);
             drop(checker);
-            let checker = make(3_600 * SECOND);
+            let checker = make();
             let other = checker.register(1);
             tokio::task::spawn_blocking(move || drop(checker)).await.unwrap();
             assert_eq!(other.expired().await, Ended::ShutDown);
             // Made and dropped by a callback of another.
-            let outer = HeartbeatChecker::builder(Duration::from_millis(20)).tick(Duration::from_millis(5));
-            let (sent, dropped) = tokio::sync::oneshot::channel();
+            let (sent, mut dropped) = tokio::sync::oneshot::channel();
             let sent = std::sync::Mutex::new(Some(sent));
-            let outer = outer
+            let outer = HeartbeatChecker::builder(SECOND)
                 .without_suspects()
+                .grace(Duration::ZERO)
+                .clock(clock.clone())
                 .on_events(move |_| {
-                    drop(make(SECOND));
+                    drop(make());
                     let sent = sent.lock().unwrap().take();
-                    async move { sent.map(|sent| sent.send(())).map_or((), |_| ()) }
+                    async move {
+                        if let Some(sent) = sent {
+                            sent.send(()).unwrap();
+                        }
+                    }
                 })
                 .build()
                 .unwrap();
             outer.start().unwrap();
             let _beat = outer.register(1);
-            dropped.await.unwrap();
+            while dropped.try_recv().is_err() {
+                sweep_for(&outer, &clock, SECOND / 10, |_| {});
+                tokio::task::yield_now().await;
+            }
             drop(outer);
             while tasks.num_alive_tasks() > 0 {
                 tokio::task::yield_now().await;
