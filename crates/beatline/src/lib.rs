@@ -129,6 +129,7 @@
 //! | `bundled-zones` | no | time-zone data inside the program |
 //! | `fixed-rate` | yes | [`FixedRate`] |
 //! | `fixed-delay` | yes | [`FixedDelay`] |
+//! | `heartbeat` | no | [`heartbeat`]: one timer, any number of connections |
 //! | `signal` | yes | [`Scheduler::run_until_signal`], [`shutdown_signal`] |
 //! | `tokio-util` | no | a run's cancellation as tokio-util's token |
 
@@ -146,6 +147,8 @@ pub use beatline_cron::Cron;
 pub use beatline_fixed_delay::FixedDelay;
 #[cfg(feature = "fixed-rate")]
 pub use beatline_fixed_rate::FixedRate;
+#[cfg(feature = "heartbeat")]
+pub use beatline_heartbeat as heartbeat;
 #[cfg(feature = "signal")]
 pub use beatline_scheduler::shutdown_signal;
 pub use beatline_scheduler::{JobHandle, Scheduler, SchedulerHandle, Shutdown};
