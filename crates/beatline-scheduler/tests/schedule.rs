@@ -386,3 +386,21 @@ async fn a_trigger_too_dense_to_walk_is_cut_off_and_goes_on_from_now() {
     assert_balanced(&job);
     assert_eq!(job.next_due().unwrap().to_string(), "2026-01-02T10:00:00.001Z");
 }
+
+/// Found by the simulator, seed 8208: a period longer than the clock can count,
+/// continued from before the clock's origin, was taken for one of 292 years.
+#[tokio::test(start_paused = true)]
+async fn a_period_beyond_the_clock_never_comes_from_wherever_it_is_counted() {
+    let scheduler = beatline_test::scheduler(support::ANCHOR);
+    let endless = FixedRate::every(std::time::Duration::MAX);
+    let fresh = scheduler.job("fresh", endless).run(|_| async {}).unwrap();
+    let continued = scheduler
+        .job("continued", endless.initial_delay(millis(83)))
+        .last_due("2026-01-01T09:00:00Z".parse().unwrap())
+        .run(|_| async {})
+        .unwrap();
+    settle().await;
+    assert_eq!((continued.statistics().started, fresh.statistics().started), (1, 0));
+    assert_eq!(fresh.next_due(), continued.next_due());
+    assert_eq!(continued.status().condition, Condition::Scheduled);
+}

@@ -70,14 +70,14 @@ impl Plan {
         // is right about the line after all.
         let line = contain(|| trigger.line()).unwrap_or(Line::Monotonic);
         let periodic = contain(|| trigger.periodic(&TriggerContext::new(registered))).ok().flatten();
+        // A period beyond the clock's range is the trigger's own affair: it knows never from far.
+        let in_range = |period: Duration| i64::try_from(period.as_nanos()).ok().filter(|period| *period > 0);
+        let periodic = periodic.and_then(|periodic| Some((periodic.first.nanoseconds(), in_range(periodic.period)?)));
         let source = match periodic {
-            Some(periodic) if line == Line::Monotonic && !periodic.period.is_zero() => {
-                let period = i64::try_from(periodic.period.as_nanos()).unwrap_or(i64::MAX);
-                let mut first = periodic.first.nanoseconds();
-                if continued {
-                    // The registration itself was handled by an earlier process.
-                    first = following(first, period, registered.monotonic.nanoseconds());
-                }
+            Some((first, period)) if line == Line::Monotonic => {
+                // With `continued` the registration itself was handled by an earlier process.
+                let handled = registered.monotonic.nanoseconds();
+                let first = if continued { following(first, period, handled) } else { first };
                 Source::Periodic { first, period }
             }
             _ => Source::Trigger(trigger),
