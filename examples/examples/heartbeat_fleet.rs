@@ -2,7 +2,7 @@
 //! that notices.
 //!
 //! ```text
-//! cargo run --release -p examples --example heartbeat_fleet -- --speed 20 --for 20s
+//! cargo run --release -p examples --example heartbeat_fleet -- --for 20s
 //! cargo run --release -p examples --example heartbeat_fleet -- --simulated 1000000 --for 120s
 //! ```
 //!
@@ -34,7 +34,7 @@ struct Options {
     #[arg(long, default_value_t = 200, conflicts_with = "simulated")]
     connections: usize,
     /// How many times faster than the article's 10 s between checks.
-    #[arg(long, default_value_t = 1.0, conflicts_with = "simulated")]
+    #[arg(long, default_value_t = 30.0, conflicts_with = "simulated")]
     speed: f64,
     /// How long, such as 20s, 2m or 500ms; virtual time if simulated.
     #[arg(long = "for", default_value = "60s", value_parser = duration)]
