@@ -1,4 +1,5 @@
 //! The collector's own trigger: market time, N times as fast as the wall clock.
+#![allow(clippy::unwrap_used)] // a test may panic, its helpers too
 
 #[path = "../examples/collector/market.rs"]
 mod market;
