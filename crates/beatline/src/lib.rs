@@ -49,14 +49,45 @@
 //!   FixedRate    added ── period ──▶ ━━━ ── period ──▶ ━━━━━━━━━━━━━━━━━━━━ ── period ──▶ ━━━
 //!                ·                   ·                 ·                x                 ·
 //!   FixedDelay   added ── delay ──▶ ━━━ ── delay ──▶ ━━━━━━━━━━━━━━━━━━━━ ── delay ──▶ ━━━
+//!   aligned      added 10:07 ──▶ 10:15 ━━━ ──▶ 10:30 ━━━ ──▶ 10:45 ━━━ ──▶ 11:00 ━━━
+//!   Cron         added ──▶ Thu 03:00 ━━━ ──▶ Fri 03:00 ━━━ ──▶ ── ──▶ ── ──▶ Mon 03:00 ━━━
 //!   Once         added ── delay ──▶ ━━━
 //!   OnDemand     added ·············· run_now() ▶ ━━━ ············ run_now() ▶ ━━━
 //! ```
 //!
 //! [`FixedRate`] where the rhythm matters, [`FixedDelay`] where the work should not
 //! press on, [`Once`] and [`OnDemand`] for the rest. The first run comes one
-//! period (delay) after the job was added; with `.immediately()`, at once. A
-//! schedule of your own is one method of [`Trigger`].
+//! period (delay) after the job was added; with `.immediately()`, at once.
+//!
+//! What people read off a clock or a calendar is on the wall clock, in UTC unless a
+//! zone is set:
+//!
+//! ```
+//! use beatline::cron::{At, CalendarInterval, Weekday};
+//! use beatline::{Cron, FixedRate};
+//! use std::time::Duration;
+//!
+//! let reconcile = Cron::parse("0 3 * * mon-fri")?.zone("Asia/Shanghai")?;
+//! let payroll = CalendarInterval::weeks(2).starting(2026, 1, 9).on(Weekday::Fri).at(9, 0, 0).zone("Asia/Tokyo")?;
+//! let quarter_hours = FixedRate::every(Duration::from_secs(900)).aligned(); // :00, :15, :30, :45
+//! let launch: At = "2026-07-01T08:00:00+02:00".parse()?;
+//!
+//! let from = "2026-01-02T12:00:00Z".parse()?;
+//! assert_eq!(reconcile.upcoming(from, 1), ["2026-01-04T19:00:00Z".parse()?]); // Monday there
+//! # Ok::<(), beatline::Error>(())
+//! ```
+//!
+//! | what happens | intervals and delays | cron, calendar, aligned, [`At`](cron::At) |
+//! |---|---|---|
+//! | the wall clock is set forward | nothing | what lies between was missed: one run makes up for it |
+//! | it is set back | nothing | nothing repeats; a job that would have to wait too long begins anew from now |
+//! | the machine is suspended (Linux) | they stand still and go on | as set forward |
+//! | daylight saving | nothing | fixed times run once each, `*` follows real time; [`cron`] draws it, [`Gap`](cron::Gap) and [`Fold`](cron::Fold) change it |
+//!
+//! *Too long* is more than three hours, or more than from the last instant that was
+//! due to the next.
+//!
+//! A schedule of your own is one method of [`Trigger`].
 //!
 //! # Choosing an overlap policy
 //!

@@ -32,9 +32,10 @@ const MARKET: [(&str, &[(&str, f64)]); 4] = [
     ("new-york", &[("MAPLE", 149.9), ("ASPEN", 23.6), ("CEDAR", 301.15)]),
 ];
 
-/// How many clients it serves, and how many answers it keeps for each.
+/// How many clients it serves, and how many answers it keeps for each: some 2,200
+/// get lost over a weekend, from one reconciliation to the next.
 const MOST_CLIENTS: usize = 64;
-const MOST_KEPT: usize = 1_000;
+const MOST_KEPT: usize = 2_500;
 /// After this many answers a session falls asleep, until it is woken.
 const TICKS_UNTIL_SLEEP: u64 = 7;
 /// How long connections may take to end when the exchange closes.

@@ -5,9 +5,10 @@ use std::future::Future;
 use std::sync::Arc;
 
 use beatline::core::{BoxError, Keep};
-use beatline::{Error, FixedDelay, FixedRate, JobHandle, JobResult, Overlap, Run, Scheduler};
+use beatline::{Cron, Error, FixedDelay, FixedRate, JobHandle, JobResult, Overlap, Run, Scheduler};
 
 use crate::journal::Journal;
+use crate::market::{self, MarketClock, MarketTime};
 use crate::pace::Pace;
 use crate::sessions::Sessions;
 use crate::source::Source;
@@ -28,6 +29,7 @@ pub(crate) struct Collector {
     pub(crate) journal: Journal,
     pub(crate) trouble: Trouble,
     pub(crate) pace: Pace,
+    pub(crate) market: MarketClock,
 }
 
 /// Adds all jobs. Times are the market's; `--speed` divides them.
@@ -58,10 +60,13 @@ pub(crate) fn add(scheduler: &Scheduler, collector: &Arc<Collector>) -> Result<V
         .with(collector.clone())
         .run(refresh_cache)?;
 
-    // Would be a cron expression in earnest: this line is the one to change.
-    let closing = FixedRate::every(pace.seconds(150));
-    let reconcile =
-        scheduler.job("reconcile", closing).timeout(pace.seconds(60)).with(collector.clone()).run(reconcile)?;
+    // A time of day, in the market's zone and on its clock, which at speed 1 is the wall clock.
+    let night = Cron::parse("0 3 * * mon-fri")?.zone(market::ZONE)?;
+    let reconcile = scheduler
+        .job("reconcile", MarketTime::new(collector.market, night))
+        .timeout(pace.seconds(60))
+        .with(collector.clone())
+        .run(reconcile)?;
 
     // Waits for the disk, so it does it on a thread of its own.
     let digest = scheduler

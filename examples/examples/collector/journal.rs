@@ -102,6 +102,10 @@ fn describe(event: &EventKind) -> Option<(Tone, String)> {
         EventKind::FellBehind { by } => {
             Some((Tone::Warning, format!("behind by {}: runs take longer than the period", short(*by))))
         }
+        EventKind::ClockJump { by, backward } => {
+            let direction = if *backward { "back" } else { "forward" };
+            Some((Tone::Warning, format!("the wall clock jumped {direction} by {}", short(*by))))
+        }
         EventKind::CaughtUp => Some((Tone::Note, "caught up".to_owned())),
         EventKind::Faulted { reason } => Some((Tone::Failure, format!("scheduled no more: {reason}"))),
         EventKind::Stalled(stalled) => Some(stall(stalled)),

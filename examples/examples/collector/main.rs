@@ -14,6 +14,7 @@
 mod exchange;
 mod jobs;
 mod journal;
+mod market;
 mod options;
 mod pace;
 mod sessions;
@@ -35,13 +36,14 @@ use std::time::{Duration, SystemTime};
 
 use beatline::core::{BoxError, error_chain};
 use beatline::scheduler::Status;
-use beatline::{Scheduler, Shutdown, shutdown_signal};
+use beatline::{Scheduler, Shutdown, Timestamp, shutdown_signal};
 use clap::Parser;
 use tokio::runtime::Handle;
 
 use crate::exchange::Exchange;
 use crate::jobs::Collector;
 use crate::journal::Journal;
+use crate::market::MarketClock;
 use crate::options::{Options, refuse};
 use crate::sessions::Sessions;
 use crate::source::Source;
@@ -91,7 +93,9 @@ async fn collect(options: Options) -> Result<ExitCode, BoxError> {
         journal: journal.clone(),
         trouble: options.trouble,
         pace: options.speed,
+        market: MarketClock::starting(Timestamp::from(SystemTime::now()), options.speed.factor()),
     });
+    journal.say(collector.market.in_words());
     let whose = if exchange.is_some() { "our own exchange" } else { "the exchange" };
     journal.say(format!(
         "collecting from {whose} at {} into {}",

@@ -30,7 +30,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
 
-    /// Divide all periods and time-outs by this; at 30, half a minute passes in a second
+    /// Divide all periods and time-outs by this; at 30, half a minute passes in a second. At 1 a
+    /// time of day is the real one; otherwise market time starts at Monday 02:57 in Asia/Shanghai
     #[arg(long, value_name = "N", default_value = "30", allow_negative_numbers = true)]
     pub(crate) speed: Pace,
 
