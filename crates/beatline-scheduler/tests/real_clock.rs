@@ -290,7 +290,7 @@ fn build_shim(folder: &Path) -> Option<PathBuf> {
 fn jobs_behave_when_the_wall_clock_is_set_and_when_the_process_is_stopped() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("real_clock-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let Some(shim) = build_shim(&folder) else { return };
+    let Some(shim) = build_shim(&folder) else { return std::fs::remove_dir_all(&folder).unwrap() };
     let mut child = Shifted::start(&folder, &shim);
 
     let all = [("second", 2), ("four", 1), ("aligned", 3), ("rate", 5)];
