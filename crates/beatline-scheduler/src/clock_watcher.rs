@@ -58,7 +58,12 @@ mod linux {
     fn arm(timer: &OwnedFd, seconds: i64) -> rustix::io::Result<()> {
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
         let at = Itimerspec { it_interval: never, it_value: Timespec { tv_sec: seconds, tv_nsec: 0 } };
-        timerfd_settime(timer, TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET, &at).map(drop)
+        match timerfd_settime(timer, TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET, &at) {
+            // It is armed: this tells that the clock was set since the last read. Whoever
+            // arms has the clock looked at after that anyway.
+            Ok(_) | Err(Errno::CANCELED) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     fn watch(shared: &Weak<Shared>, timer: &OwnedFd, stopped: &AtomicBool) {

@@ -123,7 +123,8 @@ impl Wall {
         if !engine.has_wall_jobs() {
             return false;
         }
-        if !self.is_watched {
+        let begins = !self.is_watched;
+        if begins {
             self.begin(shared, engine);
         }
         if let Some(jump) = deviation.jump {
@@ -148,7 +149,8 @@ impl Wall {
             let effects = core.state().refresh(&core.plan, now);
             shared.carry_out(&job, effects, now);
         }
-        !self.stale.is_empty()
+        // The clock may have been set after it was read and before it was watched.
+        begins || !self.stale.is_empty()
     }
 
     fn begin(&mut self, shared: &Arc<Shared>, engine: &mut Engine<JobRef>) {

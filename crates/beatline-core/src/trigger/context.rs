@@ -9,7 +9,8 @@ use crate::{Due, Moment, Monotonic};
 pub struct TriggerContext {
     /// Both clocks, read when the present decision began.
     pub now: Moment,
-    /// Both clocks when the job was added.
+    /// Both clocks when the job was added; or, the wall clock having been set back
+    /// to before that, the instant the schedule goes on from.
     pub registered: Moment,
     /// The occurrence handled last, whatever its fate; the answer must lie
     /// after it. `None` before the first.

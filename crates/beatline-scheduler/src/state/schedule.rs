@@ -83,7 +83,14 @@ impl State {
     // ----- the trigger ----------------------------------------------------
 
     pub(super) fn context(&self, plan: &Plan, now: Moment, completion: Option<Monotonic>) -> TriggerContext {
-        let mut context = TriggerContext::new(plan.registered);
+        let mut registered = plan.registered;
+        if plan.line == Line::Wall && self.cursor != UNSET && self.cursor < plan.line_now(registered) {
+            // The clock was set back to before the job was added and the schedule began
+            // anew there, so a trigger must not wait for the instant of its addition.
+            let anew = plan.wall(self.cursor, now);
+            registered = Moment::new(now.monotonic_at(anew), anew);
+        }
+        let mut context = TriggerContext::new(registered);
         context.now = now;
         context.previous_due = (self.cursor != UNSET).then(|| plan.due(self.cursor));
         context.last_start =
@@ -152,11 +159,13 @@ impl State {
     /// Whether the wall clock is so far behind the newest due instant handled that
     /// the job must not wait for it.
     fn is_out_of_reach(&self, plan: &Plan, next: i64, now: Moment) -> bool {
-        if plan.line != Line::Wall || self.cursor == UNSET {
+        if plan.line != Line::Wall {
             return false;
         }
-        let ahead = self.cursor.saturating_sub(plan.line_now(now));
-        ahead > LONGEST_HOLD || ahead > next.saturating_sub(self.cursor)
+        // Before the first occurrence, what lies before the job's addition is handled.
+        let handled = if self.cursor == UNSET { plan.line_now(plan.registered) } else { self.cursor };
+        let ahead = handled.saturating_sub(plan.line_now(now));
+        ahead > LONGEST_HOLD || ahead > next.saturating_sub(handled)
     }
 
     pub(super) fn take(&mut self, answer: Result<Answer, String>, effects: &mut Effects) {
@@ -193,5 +202,67 @@ impl State {
             self.armed = wanted;
             effects.arm = (wanted != i64::MAX).then_some(wanted);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{JobConfig, OverlapChoice};
+    use beatline_core::{Misfire, Overlap, Timestamp, Trigger};
+
+    const HOUR: i64 = 3600 * 1_000_000_000;
+
+    fn at(monotonic: i64, wall: i64) -> Moment {
+        Moment::new(Monotonic::from_nanoseconds(monotonic), Timestamp::from_unix_nanoseconds(i128::from(wall)))
+    }
+
+    fn settings() -> JobConfig {
+        JobConfig {
+            overlap: OverlapChoice::BuiltIn(Overlap::Skip),
+            max_concurrent: 1,
+            buffer: 0,
+            misfire: Misfire::default(),
+            timeout: None,
+            timeout_grace: Duration::ZERO,
+            priority: 0,
+            trigger: String::new(),
+            longest_gap: None,
+        }
+    }
+
+    /// When a job added at 12:00 is due once the clock was set back to 10:00, having
+    /// run at the instants of the wall clock given.
+    fn due_after_two_hours_back(trigger: impl Trigger, ran: &[i64]) -> Upcoming {
+        let plan = Plan::new(Box::new(trigger), at(0, 12 * HOUR), false, Arc::new(settings()));
+        let mut state = State::new();
+        let _ = state.register(&plan, plan.registered);
+        for due in ran {
+            assert_eq!(state.upcoming, Upcoming::At(*due));
+            let _ = state.timer(&plan, *due, at(*due - 12 * HOUR, *due));
+        }
+        let _ = state.clock_set_back(&plan, at(HOUR, 10 * HOUR));
+        state.upcoming
+    }
+
+    #[test]
+    fn a_schedule_begins_anew_before_the_instant_it_was_added_at() {
+        let minutes = || beatline_fixed_rate::FixedRate::every(Duration::from_secs(60)).aligned();
+        let minute = HOUR / 60;
+        let ran = [12 * HOUR, 12 * HOUR + minute];
+        assert_eq!(due_after_two_hours_back(minutes(), &ran), Upcoming::At(10 * HOUR + minute), "aligned");
+        let cron = || beatline_cron::Cron::parse("* * * * *").unwrap();
+        assert_eq!(due_after_two_hours_back(cron(), &ran), Upcoming::At(10 * HOUR + minute), "cron");
+    }
+
+    #[test]
+    fn a_schedule_that_has_not_begun_begins_anew_too() {
+        let minute = HOUR / 60;
+        let minutes = beatline_fixed_rate::FixedRate::every(Duration::from_secs(60)).aligned();
+        assert_eq!(due_after_two_hours_back(minutes, &[]), Upcoming::At(10 * HOUR + minute), "aligned");
+        let cron = beatline_cron::Cron::parse("5 * * * *").unwrap();
+        assert_eq!(due_after_two_hours_back(cron, &[]), Upcoming::At(10 * HOUR + 5 * minute), "cron");
+        let at = beatline_cron::At::instant(Timestamp::from_unix_nanoseconds(i128::from(13 * HOUR)));
+        assert_eq!(due_after_two_hours_back(at, &[]), Upcoming::At(13 * HOUR), "once");
     }
 }
