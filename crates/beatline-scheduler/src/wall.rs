@@ -15,7 +15,9 @@
 
 use std::time::Duration;
 
-use beatline_core::Moment;
+use beatline_core::{Moment, Monotonic};
+
+use crate::engine::{Engine, PORTION};
 
 /// A deviation up to this, and a thousandth of the time passed, is no jump.
 const TOLERANCE: i128 = 100_000_000;
@@ -64,6 +66,61 @@ impl ClockWatch {
         }
         let by = Duration::from_nanos(u64::try_from(deviation.unsigned_abs()).unwrap_or(u64::MAX));
         Deviation { jump: jumped.then_some(Jump { by, backward: deviation < 0 }), is_set_back }
+    }
+}
+
+/// How often jobs on the wall clock are asked again, and how long the driver
+/// sleeps at most where the system tells when the clock is set.
+pub const WATCHED_RECHECK: Duration = Duration::from_secs(60);
+
+/// What each look does for jobs on the wall clock, besides firing them.
+#[derive(Debug)]
+pub struct WallTurn<J> {
+    watch: ClockWatch,
+    refreshed: Option<Monotonic>,
+    /// Jobs that are to be asked again, a portion at each look.
+    stale: Vec<J>,
+}
+
+/// What a job on the wall clock is to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// [`State::clock_set_back`](crate::state::State::clock_set_back).
+    SetBack,
+    /// [`State::refresh`](crate::state::State::refresh): time-zone data may change
+    /// while the program runs.
+    Refresh,
+}
+
+impl<J> Default for WallTurn<J> {
+    fn default() -> Self {
+        Self { watch: ClockWatch::default(), refreshed: None, stale: Vec::new() }
+    }
+}
+
+impl<J: Clone> WallTurn<J> {
+    /// A look at `now`: gives each job that is to be told something to `tell`.
+    /// Returns the jump that was seen, and whether there is more to do at once.
+    pub fn look(&mut self, engine: &Engine<J>, now: Moment, mut tell: impl FnMut(J, Word)) -> (Option<Jump>, bool) {
+        let deviation = self.watch.read(now);
+        if !engine.has_wall_jobs() {
+            return (None, false);
+        }
+        if deviation.is_set_back {
+            for job in engine.wall_jobs() {
+                tell(job, Word::SetBack);
+            }
+        }
+        let refreshed = *self.refreshed.get_or_insert(now.monotonic);
+        if self.stale.is_empty() && now.monotonic.saturating_since(refreshed) >= WATCHED_RECHECK {
+            self.refreshed = Some(now.monotonic);
+            self.stale = engine.wall_jobs();
+        }
+        let rest = self.stale.len().saturating_sub(PORTION);
+        for job in self.stale.drain(rest..) {
+            tell(job, Word::Refresh);
+        }
+        (deviation.jump, !self.stale.is_empty())
     }
 }
 
