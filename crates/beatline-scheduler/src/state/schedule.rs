@@ -83,7 +83,7 @@ impl State {
     // ----- the trigger ----------------------------------------------------
 
     pub(super) fn context(&self, plan: &Plan, now: Moment, completion: Option<Monotonic>) -> TriggerContext {
-        let mut context = TriggerContext::new(plan.registered);
+        let mut context = TriggerContext::new(self.began(plan));
         context.now = now;
         context.previous_due = (self.cursor != UNSET).then(|| plan.due(self.cursor));
         context.last_start =
@@ -111,7 +111,7 @@ impl State {
         let mut answer = plan.next(&self.context(plan, now, completion));
         if let Ok(Answer::At(next)) = answer {
             if self.is_out_of_reach(plan, next, now) {
-                self.cursor = plan.line_now(now);
+                self.begin_anew(plan, now);
                 answer = plan.next(&self.context(plan, now, completion));
             }
         }
@@ -149,14 +149,28 @@ impl State {
         effects
     }
 
-    /// Whether the wall clock is so far behind the newest due instant handled that
-    /// the job must not wait for it.
+    /// Whether the wall clock is so far behind the newest due instant handled –
+    /// before the first, behind the registration – that the job must not wait for
+    /// it.
     fn is_out_of_reach(&self, plan: &Plan, next: i64, now: Moment) -> bool {
-        if plan.line != Line::Wall || self.cursor == UNSET {
+        if plan.line != Line::Wall {
             return false;
         }
-        let ahead = self.cursor.saturating_sub(plan.line_now(now));
-        ahead > LONGEST_HOLD || ahead > next.saturating_sub(self.cursor)
+        let handled = if self.cursor == UNSET { plan.line_now(self.began(plan)) } else { self.cursor };
+        let ahead = handled.saturating_sub(plan.line_now(now));
+        ahead > LONGEST_HOLD || ahead > next.saturating_sub(handled)
+    }
+
+    /// When the schedule began: instants before that are no occurrences.
+    fn began(&self, plan: &Plan) -> Moment {
+        self.cold.as_ref().and_then(|cold| cold.began_anew).unwrap_or(plan.registered)
+    }
+
+    fn begin_anew(&mut self, plan: &Plan, now: Moment) {
+        self.cursor = plan.line_now(now);
+        if now.wall < self.began(plan).wall {
+            self.cold().began_anew = Some(now);
+        }
     }
 
     pub(super) fn take(&mut self, answer: Result<Answer, String>, effects: &mut Effects) {
@@ -193,5 +207,80 @@ impl State {
             self.armed = wanted;
             effects.arm = (wanted != i64::MAX).then_some(wanted);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use beatline_core::{Overlap, Timestamp, Trigger};
+    use beatline_cron::{At, CalendarInterval, Cron};
+    use beatline_fixed_rate::FixedRate;
+
+    use super::*;
+    use crate::config::{JobConfig, OverlapChoice};
+
+    const HOUR: u64 = 3600;
+    const DAY: u64 = 24 * HOUR;
+
+    fn plan(trigger: impl Trigger) -> Plan {
+        let config = JobConfig {
+            overlap: OverlapChoice::BuiltIn(Overlap::AllowAll),
+            max_concurrent: 1000,
+            buffer: 0,
+            misfire: beatline_core::Misfire::default(),
+            timeout: None,
+            timeout_grace: Duration::ZERO,
+            priority: 0,
+            trigger: String::new(),
+            longest_gap: None,
+        };
+        Plan::new(Box::new(trigger), at("2026-05-05T12:00:00Z"), false, Arc::new(config))
+    }
+
+    fn at(wall: &str) -> Moment {
+        Moment::new(Monotonic::ORIGIN, wall.parse().unwrap())
+    }
+
+    fn next(state: &State) -> String {
+        let next = i128::from(state.next_due().unwrap());
+        Timestamp::from_unix_nanoseconds(next).to_string()
+    }
+
+    fn registered(plan: &Plan) -> State {
+        let mut state = State::new();
+        let _ = state.register(plan, plan.registered);
+        state
+    }
+
+    /// A machine without a battery boots with a clock far ahead; then it is set.
+    #[test]
+    fn a_job_that_was_added_under_a_clock_far_ahead_does_not_wait_for_that_time() {
+        let triggers: [(Plan, &str); 5] = [
+            (plan(Cron::parse("0 3 * * *").unwrap()), "2025-01-02T03:00:00Z"),
+            (plan(FixedRate::every(Duration::from_secs(6 * HOUR)).aligned()), "2025-01-01T18:00:00Z"),
+            (plan(CalendarInterval::days(10).at(9, 30, 0)), "2025-01-11T09:30:00Z"),
+            (plan(CalendarInterval::days(10).starting(2025, 1, 5).at(9, 30, 0)), "2025-01-05T09:30:00Z"),
+            (plan("2026-05-06T00:00:00Z".parse::<At>().unwrap()), "2026-05-06T00:00:00Z"),
+        ];
+        for (plan, wanted) in triggers {
+            let mut state = registered(&plan);
+            let _ = state.clock_set_back(&plan, at("2025-01-01T14:00:00Z"));
+            assert_eq!(next(&state), wanted);
+            // And from there on.
+            let _ = state.refresh(&plan, at("2025-01-01T14:00:00Z"));
+            assert_eq!(next(&state), wanted);
+        }
+    }
+
+    #[test]
+    fn a_clock_set_back_a_little_before_the_first_run_changes_nothing() {
+        let plan = plan(Cron::parse("0 * * * *").unwrap());
+        let mut state = registered(&plan);
+        let _ = state.clock_set_back(&plan, at("2026-05-05T11:30:00Z"));
+        assert_eq!(next(&state), "2026-05-05T12:00:00Z", "one is due at the registration");
+        let plan = self::plan(FixedRate::every(Duration::from_secs(DAY)).aligned());
+        let mut state = registered(&plan);
+        let _ = state.clock_set_back(&plan, at("2026-05-05T09:30:00Z"));
+        assert_eq!(next(&state), "2026-05-06T00:00:00Z");
     }
 }
