@@ -18,6 +18,7 @@ use std::time::Duration;
 use beatline_core::{Moment, Monotonic};
 
 use crate::engine::{Engine, PORTION};
+use crate::mutants::mutant;
 
 /// A deviation up to this, and a thousandth of the time passed, is no jump.
 const TOLERANCE: i128 = 100_000_000;
@@ -59,7 +60,8 @@ impl ClockWatch {
         let elapsed = i128::from(now.monotonic.nanoseconds()) - i128::from(last.monotonic.nanoseconds());
         let deviation = now.wall.unix_nanoseconds() - last.wall.unix_nanoseconds() - elapsed;
         let jumped = deviation.abs() > TOLERANCE + elapsed / 1000;
-        self.set_back = (self.set_back - deviation).max(0);
+        let so_far = mutant!("small-steps-forgotten", self.set_back, 0);
+        self.set_back = (so_far - deviation).max(0);
         let is_set_back = self.set_back > TOLERANCE;
         if is_set_back {
             self.set_back = 0;
@@ -106,7 +108,7 @@ impl<J: Clone> WallTurn<J> {
         if !engine.has_wall_jobs() {
             return (None, false);
         }
-        if deviation.is_set_back {
+        if mutant!("set-back-not-told", deviation.is_set_back, false) {
             for job in engine.wall_jobs() {
                 tell(job, Word::SetBack);
             }
@@ -114,7 +116,7 @@ impl<J: Clone> WallTurn<J> {
         let refreshed = *self.refreshed.get_or_insert(now.monotonic);
         if self.stale.is_empty() && now.monotonic.saturating_since(refreshed) >= WATCHED_RECHECK {
             self.refreshed = Some(now.monotonic);
-            self.stale = engine.wall_jobs();
+            self.stale = mutant!("refresh-forgotten", engine.wall_jobs(), Vec::new());
         }
         let rest = self.stale.len().saturating_sub(PORTION);
         for job in self.stale.drain(rest..) {

@@ -9,6 +9,7 @@ use super::active::UNSET;
 use super::effects::Effects;
 use super::plan::{self, Answer, Plan};
 use super::{State, Upcoming};
+use crate::mutants::mutant;
 use crate::wall::LONGEST_HOLD;
 
 impl State {
@@ -85,7 +86,11 @@ impl State {
     pub(super) fn context(&self, plan: &Plan, now: Moment, completion: Option<Monotonic>) -> TriggerContext {
         let mut context = TriggerContext::new(self.began(plan));
         context.now = now;
-        context.previous_due = (self.cursor != UNSET).then(|| plan.due(self.cursor));
+        let handled = match plan.line {
+            Line::Wall => mutant!("next-from-now", self.cursor, self.cursor.max(plan.line_now(now))),
+            Line::Monotonic => self.cursor,
+        };
+        context.previous_due = (self.cursor != UNSET).then(|| plan.due(handled));
         context.last_start =
             (self.ledger.last_start != UNSET).then(|| Monotonic::from_nanoseconds(self.ledger.last_start));
         context.completion = completion;
@@ -157,8 +162,11 @@ impl State {
             return false;
         }
         let handled = if self.cursor == UNSET { plan.line_now(self.began(plan)) } else { self.cursor };
+        let handled = mutant!("hold-before-the-first", handled, if self.cursor == UNSET { i64::MIN } else { handled });
         let ahead = handled.saturating_sub(plan.line_now(now));
-        ahead > LONGEST_HOLD || ahead > next.saturating_sub(handled)
+        let is_far = mutant!("hold-for-ever", ahead > LONGEST_HOLD, false);
+        let is_a_gap = mutant!("hold-over-gaps", ahead > next.saturating_sub(handled), false);
+        mutant!("rebase-never", mutant!("rebase-always", is_far || is_a_gap, true), false)
     }
 
     /// When the schedule began: instants before that are no occurrences.
@@ -168,7 +176,7 @@ impl State {
 
     fn begin_anew(&mut self, plan: &Plan, now: Moment) {
         self.cursor = plan.line_now(now);
-        if now.wall < self.began(plan).wall {
+        if mutant!("registration-kept", now.wall < self.began(plan).wall, false) {
             self.cold().began_anew = Some(now);
         }
     }
@@ -282,5 +290,31 @@ mod tests {
         let mut state = registered(&plan);
         let _ = state.clock_set_back(&plan, at("2026-05-05T09:30:00Z"));
         assert_eq!(next(&state), "2026-05-06T00:00:00Z");
+    }
+
+    /// ```text
+    ///   wall   11:00 run ── 11:05 ▸ set back to 10:10 ── 11:00 held ── 12:00 run
+    ///          11:00 run ── 11:05 ▸ set back to 09:50 ── 10:00 run                B > the gap: anew
+    /// ```
+    #[test]
+    fn a_clock_set_back_holds_within_the_gap_and_within_three_hours() {
+        let cases = [
+            ("0 * * * *", "2026-05-05T13:00:00Z", "2026-05-05T12:10:00Z", "2026-05-05T14:00:00Z"),
+            ("0 * * * *", "2026-05-05T13:00:00Z", "2026-05-05T11:50:00Z", "2026-05-05T12:00:00Z"),
+            ("0 13 * * *", "2026-05-05T13:00:00Z", "2026-05-05T10:00:01Z", "2026-05-06T13:00:00Z"),
+            ("0 13 * * *", "2026-05-05T13:00:00Z", "2026-05-05T09:59:59Z", "2026-05-05T13:00:00Z"),
+        ];
+        for (expression, handled, set_to, wanted) in cases {
+            let plan = plan(Cron::parse(expression).unwrap());
+            let mut state = registered(&plan);
+            while next(&state) != handled {
+                let due = state.next_due().unwrap();
+                let _ = state.timer(&plan, due, at(&next(&state)));
+            }
+            let due = state.next_due().unwrap();
+            let _ = state.timer(&plan, due, at(handled));
+            let _ = state.clock_set_back(&plan, at(set_to));
+            assert_eq!(next(&state), wanted, "{expression} set to {set_to}");
+        }
     }
 }

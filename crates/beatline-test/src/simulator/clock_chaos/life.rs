@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use beatline_core::{Line, Misfire, Moment, Monotonic, Overlap, OverlapPolicy, RunFacts, Timestamp};
+use beatline_core::{Misfire, Moment, Monotonic, Overlap, OverlapPolicy, RunFacts, Timestamp};
 use beatline_scheduler::simulation::{
     End, Engine, Gate, JobConfig, Look, OrderKey, OverlapChoice, Plan, State, WATCHED_RECHECK, WallTurn, Word,
 };
@@ -40,6 +40,8 @@ pub(super) struct Job {
     pub(super) due_since: Option<i64>,
     /// When it was last decided on, or learned that the clock had been set back.
     pub(super) heard: i64,
+    /// Zone data changed since it was last asked again.
+    pub(super) zone_changed: bool,
     pub(super) due: u64,
     pub(super) started: u64,
     pub(super) running: u64,
@@ -141,6 +143,7 @@ impl Life {
             next: state.next_due(),
             due_since: None,
             heard: now.monotonic.nanoseconds(),
+            zone_changed: false,
             due: 0,
             started: 0,
             running: 0,
@@ -212,6 +215,9 @@ impl Life {
             }
             _ => {
                 self.shift.fetch_xor(3600, Ordering::Relaxed);
+                for job in &mut self.jobs {
+                    job.zone_changed = true;
+                }
             }
         }
     }
@@ -285,11 +291,12 @@ impl Life {
         }
         if word == Word::SetBack && !this.must_begin_anew(now) {
             this.check_held()?;
-        } else {
-            if word == Word::SetBack {
-                this.begin_anew(now);
-                self.report.rebases += 1;
-            }
+        } else if word == Word::SetBack {
+            this.begin_anew(now);
+            self.report.rebases += 1;
+            this.check_next(now)?;
+        } else if this.state.next_due() != this.next || this.zone_changed {
+            this.zone_changed = false;
             this.check_next(now)?;
         }
         if let Some(deadline) = effects.arm {
