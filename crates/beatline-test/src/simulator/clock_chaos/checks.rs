@@ -38,11 +38,16 @@ impl Job {
 
     /// The rule of the design: B is how far the newest due instant handled lies
     /// ahead of the clock; before the first it is the registration.
-    pub(super) fn must_begin_anew(&self, now: Moment) -> bool {
-        let (Line::Wall, Some(next)) = (self.plan.line, self.next) else { return false };
+    pub(super) fn must_begin_anew(&self, next: Option<i64>, now: Moment) -> bool {
+        let (Line::Wall, Some(next)) = (self.plan.line, next) else { return false };
         let handled = self.handled.unwrap_or_else(|| on_line(Line::Wall, self.began));
         let ahead = handled - on_line(Line::Wall, now);
         ahead > LONGEST_HOLD || ahead > next - handled
+    }
+
+    /// What the trigger says follows the newest due instant handled.
+    pub(super) fn follows(&self, now: Moment) -> Option<i64> {
+        self.spec.trigger.next(&self.context(now)).due().map(instant)
     }
 
     pub(super) fn begin_anew(&mut self, now: Moment) {
@@ -63,7 +68,7 @@ impl Job {
     /// A job on the wall clock waits for exactly what its trigger says follows the
     /// newest due instant handled.
     pub(super) fn check_next(&mut self, now: Moment) -> Check {
-        let wanted = self.spec.trigger.next(&self.context(now)).due().map(instant);
+        let wanted = self.follows(now);
         let found = self.state.next_due();
         check(found == wanted, Invariant::NeverVanishes, || {
             format!("{} is due next at {found:?}, must be {wanted:?}, at {now:?}", self.spec.trigger.describe())
@@ -149,6 +154,9 @@ impl Life {
             let Some(next) = job.next else {
                 return check(false, Invariant::NeverVanishes, || format!("{} waits for nothing", job.name()));
             };
+            let changed = job.zone_changed.map_or(0, |since| now.monotonic.nanoseconds() - since);
+            let in_time = changed <= nanoseconds(WATCHED_RECHECK + cap + GRAIN);
+            check(in_time, Invariant::Rules, || format!("{} was not asked about new zone data", job.name()))?;
             let wait = next - on_line(Line::Wall, now);
             check(wait > 0 || !settled, Invariant::NeverVanishes, || format!("{} is due and left behind", job.name()))?;
             let allowed = nanoseconds(2 * job.spec.gap.max(cap));

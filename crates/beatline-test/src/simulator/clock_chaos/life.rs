@@ -40,8 +40,9 @@ pub(super) struct Job {
     pub(super) due_since: Option<i64>,
     /// When it was last decided on, or learned that the clock had been set back.
     pub(super) heard: i64,
-    /// Zone data changed since it was last asked again.
-    pub(super) zone_changed: bool,
+    /// When, on the monotonic line, zone data changed that it was not asked about
+    /// since.
+    pub(super) zone_changed: Option<i64>,
     pub(super) due: u64,
     pub(super) started: u64,
     pub(super) running: u64,
@@ -143,7 +144,7 @@ impl Life {
             next: state.next_due(),
             due_since: None,
             heard: now.monotonic.nanoseconds(),
-            zone_changed: false,
+            zone_changed: None,
             due: 0,
             started: 0,
             running: 0,
@@ -210,13 +211,15 @@ impl Life {
                 for job in &mut self.jobs {
                     job.heard += pause;
                     job.due_since = job.due_since.map(|since| since + pause);
+                    job.zone_changed = job.zone_changed.map(|since| since + pause);
                 }
                 self.note_due();
             }
             _ => {
+                let monotonic = self.monotonic();
                 self.shift.fetch_xor(3600, Ordering::Relaxed);
                 for job in &mut self.jobs {
-                    job.zone_changed = true;
+                    job.zone_changed.get_or_insert(monotonic);
                 }
             }
         }
@@ -289,15 +292,21 @@ impl Life {
         if word == Word::SetBack {
             this.heard = now.monotonic.nanoseconds();
         }
-        if word == Word::SetBack && !this.must_begin_anew(now) {
-            this.check_held()?;
-        } else if word == Word::SetBack {
-            this.begin_anew(now);
-            self.report.rebases += 1;
-            this.check_next(now)?;
-        } else if this.state.next_due() != this.next || this.zone_changed {
-            this.zone_changed = false;
-            this.check_next(now)?;
+        match word {
+            Word::SetBack if !this.must_begin_anew(this.next, now) => this.check_held()?,
+            Word::SetBack => {
+                // Zone data may have changed since: what follows is asked for once more.
+                if this.must_begin_anew(this.follows(now), now) {
+                    this.begin_anew(now);
+                    self.report.rebases += 1;
+                }
+                this.check_next(now)?;
+            }
+            Word::Refresh if this.state.next_due() == this.next && this.zone_changed.is_none() => {}
+            Word::Refresh => {
+                this.zone_changed = None;
+                this.check_next(now)?;
+            }
         }
         if let Some(deadline) = effects.arm {
             self.command(job, deadline);
