@@ -1,4 +1,4 @@
-//! Clock chaos over a few thousand hours, so that every `cargo test` runs it;
+//! Clock chaos over some hundred hours, so that every `cargo test` runs it;
 //! `benches` has the program for more.
 
 use beatline_core::{Keep, Overlap};
@@ -14,13 +14,13 @@ fn wall_clock_jobs_keep_every_promise_however_the_clock_is_set() {
         Overlap::AllowAll,
     ];
     let mut sum = ClockReport::default();
-    for overlap in policies {
-        match ClockChaos::new(1, overlap).hours(4_000).run() {
+    for (seed, overlap) in (0..).zip(policies) {
+        match ClockChaos::new(seed, overlap).hours(300).run() {
             Ok(report) => sum.add(&report),
             Err(violation) => panic!("{violation}"),
         }
     }
     // What is simulated really happens.
-    assert!(sum.injected.iter().all(|count| *count > 50), "{sum:?}");
-    assert!(sum.rebases > 50 && sum.repeated > 10 && sum.jumps > 500, "{sum:?}");
+    assert!(sum.injected.iter().all(|count| *count > 5), "{sum:?}");
+    assert!(sum.rebases > 5 && sum.repeated > 0 && sum.jumps > 50, "{sum:?}");
 }
