@@ -31,7 +31,7 @@ use crate::job::JobRef;
 use crate::runner;
 use crate::shared::{Command, Phase, Shared};
 use crate::shutdown;
-use crate::wall::ClockWatch;
+use crate::wall::{WATCHED_RECHECK, WallTurn, Word};
 
 /// How many occurrences of a herd are on their way at once.
 pub(crate) const ROOM: usize = 4096;
@@ -101,56 +101,34 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// What the driver does for jobs on the wall clock, besides firing them.
+/// The jobs on the wall clock, and what tells when that is set.
 #[derive(Default)]
 struct Wall {
-    watch: ClockWatch,
+    turn: WallTurn<JobRef>,
     watcher: Option<ClockWatcher>,
     is_watched: bool,
-    refreshed: Option<Monotonic>,
-    /// Jobs that are to be asked again, a portion at each look.
-    stale: Vec<JobRef>,
 }
-
-/// How often the driver looks at the wall clock while a wall-clock job waits and
-/// the system tells of changes, and how often it asks such jobs again.
-const WATCHED_RECHECK: Duration = Duration::from_secs(60);
 
 impl Wall {
     /// Returns whether there is more to do at once.
     fn look(&mut self, shared: &Arc<Shared>, engine: &mut Engine<JobRef>, now: Moment) -> bool {
-        let deviation = self.watch.read(now);
-        if !engine.has_wall_jobs() {
-            return false;
-        }
-        let begins = !self.is_watched;
+        let begins = !self.is_watched && engine.has_wall_jobs();
         if begins {
             self.begin(shared, engine);
         }
-        if let Some(jump) = deviation.jump {
+        let (jump, busy) = self.turn.look(engine, now, |job, word| {
+            let core = job.core();
+            let effects = match word {
+                Word::SetBack => core.state().clock_set_back(&core.plan, now),
+                Word::Refresh => core.state().refresh(&core.plan, now),
+            };
+            shared.carry_out(&job, effects, now);
+        });
+        if let Some(jump) = jump {
             shared.telemetry.clock_jumped(jump, now);
         }
-        if deviation.is_set_back {
-            for job in engine.wall_jobs() {
-                let core = job.core();
-                let effects = core.state().clock_set_back(&core.plan, now);
-                shared.carry_out(&job, effects, now);
-            }
-        }
-        // Time-zone data may change while the program runs.
-        let refreshed = *self.refreshed.get_or_insert(now.monotonic);
-        if self.stale.is_empty() && now.monotonic.saturating_since(refreshed) >= WATCHED_RECHECK {
-            self.refreshed = Some(now.monotonic);
-            self.stale = engine.wall_jobs();
-        }
-        let portion = self.stale.len().saturating_sub(PORTION);
-        for job in self.stale.drain(portion..) {
-            let core = job.core();
-            let effects = core.state().refresh(&core.plan, now);
-            shared.carry_out(&job, effects, now);
-        }
         // The clock may have been set after it was read and before it was watched.
-        begins || !self.stale.is_empty()
+        begins || busy
     }
 
     fn begin(&mut self, shared: &Arc<Shared>, engine: &mut Engine<JobRef>) {

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use beatline_core::{Line, Moment, Monotonic};
 
+use crate::mutants::mutant;
 use crate::queue::{Entry, OrderKey, Wheel};
 use crate::state::wall_nanoseconds;
 
@@ -107,7 +108,7 @@ impl<J> Engine<J> {
         let monotonic = monotonic.map(Monotonic::from_nanoseconds);
         let wall = wall.map(|at| {
             let wait = Duration::from_nanos(at.abs_diff(wall_now));
-            now.monotonic.saturating_add(wait.min(self.wall_recheck))
+            now.monotonic.saturating_add(mutant!("recheck-missing", wait.min(self.wall_recheck), wait))
         });
         monotonic.into_iter().chain(wall).min().map_or(Look::WhenAdded, Look::At)
     }
@@ -143,6 +144,7 @@ impl<J> Engine<J> {
     }
 
     fn lines(&mut self, now: Moment) -> [(&mut Wheel<J>, i64); 2] {
-        [(&mut self.monotonic, now.monotonic.nanoseconds()), (&mut self.wall, wall_nanoseconds(now.wall))]
+        let wall = mutant!("wall-early", wall_nanoseconds(now.wall), wall_nanoseconds(now.wall) + 1_000_000_000);
+        [(&mut self.monotonic, now.monotonic.nanoseconds()), (&mut self.wall, wall)]
     }
 }

@@ -72,6 +72,7 @@ mod handle;
 mod job;
 mod job_builder;
 mod monitor;
+mod mutants;
 mod pulse;
 mod queue;
 mod registry;

@@ -5,4 +5,4 @@ pub use crate::config::{JobConfig, OverlapChoice};
 pub use crate::engine::{Engine, Look, PORTION};
 pub use crate::queue::OrderKey;
 pub use crate::state::{Effects, End, Ending, Gate, Plan, Removal, State};
-pub use crate::wall::{ClockWatch, Deviation, Jump};
+pub use crate::wall::{ClockWatch, Deviation, Jump, WATCHED_RECHECK, WallTurn, Word};

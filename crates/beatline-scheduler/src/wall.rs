@@ -15,7 +15,10 @@
 
 use std::time::Duration;
 
-use beatline_core::Moment;
+use beatline_core::{Moment, Monotonic};
+
+use crate::engine::{Engine, PORTION};
+use crate::mutants::mutant;
 
 /// A deviation up to this, and a thousandth of the time passed, is no jump.
 const TOLERANCE: i128 = 100_000_000;
@@ -57,13 +60,69 @@ impl ClockWatch {
         let elapsed = i128::from(now.monotonic.nanoseconds()) - i128::from(last.monotonic.nanoseconds());
         let deviation = now.wall.unix_nanoseconds() - last.wall.unix_nanoseconds() - elapsed;
         let jumped = deviation.abs() > TOLERANCE + elapsed / 1000;
-        self.set_back = (self.set_back - deviation).max(0);
+        let so_far = mutant!("small-steps-forgotten", self.set_back, 0);
+        self.set_back = (so_far - deviation).max(0);
         let is_set_back = self.set_back > TOLERANCE;
         if is_set_back {
             self.set_back = 0;
         }
         let by = Duration::from_nanos(u64::try_from(deviation.unsigned_abs()).unwrap_or(u64::MAX));
         Deviation { jump: jumped.then_some(Jump { by, backward: deviation < 0 }), is_set_back }
+    }
+}
+
+/// How often jobs on the wall clock are asked again, and how long the driver
+/// sleeps at most where the system tells when the clock is set.
+pub const WATCHED_RECHECK: Duration = Duration::from_secs(60);
+
+/// What each look does for jobs on the wall clock, besides firing them.
+#[derive(Debug)]
+pub struct WallTurn<J> {
+    watch: ClockWatch,
+    refreshed: Option<Monotonic>,
+    /// Jobs that are to be asked again, a portion at each look.
+    stale: Vec<J>,
+}
+
+/// What a job on the wall clock is to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// [`State::clock_set_back`](crate::state::State::clock_set_back).
+    SetBack,
+    /// [`State::refresh`](crate::state::State::refresh): time-zone data may change
+    /// while the program runs.
+    Refresh,
+}
+
+impl<J> Default for WallTurn<J> {
+    fn default() -> Self {
+        Self { watch: ClockWatch::default(), refreshed: None, stale: Vec::new() }
+    }
+}
+
+impl<J: Clone> WallTurn<J> {
+    /// A look at `now`: gives each job that is to be told something to `tell`.
+    /// Returns the jump that was seen, and whether there is more to do at once.
+    pub fn look(&mut self, engine: &Engine<J>, now: Moment, mut tell: impl FnMut(J, Word)) -> (Option<Jump>, bool) {
+        let deviation = self.watch.read(now);
+        if !engine.has_wall_jobs() {
+            return (None, false);
+        }
+        if mutant!("set-back-not-told", deviation.is_set_back, false) {
+            for job in engine.wall_jobs() {
+                tell(job, Word::SetBack);
+            }
+        }
+        let refreshed = *self.refreshed.get_or_insert(now.monotonic);
+        if self.stale.is_empty() && now.monotonic.saturating_since(refreshed) >= WATCHED_RECHECK {
+            self.refreshed = Some(now.monotonic);
+            self.stale = mutant!("refresh-forgotten", engine.wall_jobs(), Vec::new());
+        }
+        let rest = self.stale.len().saturating_sub(PORTION);
+        for job in self.stale.drain(rest..) {
+            tell(job, Word::Refresh);
+        }
+        (deviation.jump, !self.stale.is_empty())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use beatline_core::RunFacts;
+use beatline_core::{Moment, RunFacts};
 use futures::channel::oneshot;
 
 use super::ledger::{Ended, LastError, RareCounts};
@@ -22,6 +22,9 @@ pub(crate) struct Cold {
     /// Panics contained besides those of runs: in drops and in the policy.
     pub(crate) contained_panics: u64,
     pub(crate) fault: Option<Arc<str>>,
+    /// When the schedule began anew, if that was before the registration: the
+    /// clock was wrong then and has been corrected.
+    pub(crate) began_anew: Option<Moment>,
 }
 
 /// Someone who waits for an outcome.

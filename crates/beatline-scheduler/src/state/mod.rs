@@ -40,6 +40,7 @@ use self::active::{ActiveRuns, UNSET};
 use self::cold::{Cold, Waiter};
 use self::ledger::Ledger;
 use crate::config::OverlapChoice;
+use crate::mutants::mutant;
 
 pub use self::effects::{Effects, Ending, Gate, Removal};
 pub use self::ledger::{Ended, LastError};
@@ -133,7 +134,7 @@ impl State {
         }
         self.armed = i64::MAX;
         if let Upcoming::At(first) = self.upcoming {
-            if first <= plan.line_now(now) {
+            if mutant!("wall-early", first <= plan.line_now(now), true) {
                 self.due(plan, first, now, &mut effects);
             }
         }

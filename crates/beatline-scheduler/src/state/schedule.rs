@@ -9,6 +9,7 @@ use super::active::UNSET;
 use super::effects::Effects;
 use super::plan::{self, Answer, Plan};
 use super::{State, Upcoming};
+use crate::mutants::mutant;
 use crate::wall::LONGEST_HOLD;
 
 impl State {
@@ -83,16 +84,13 @@ impl State {
     // ----- the trigger ----------------------------------------------------
 
     pub(super) fn context(&self, plan: &Plan, now: Moment, completion: Option<Monotonic>) -> TriggerContext {
-        let mut registered = plan.registered;
-        if plan.line == Line::Wall && self.cursor != UNSET && self.cursor < plan.line_now(registered) {
-            // The clock was set back to before the job was added and the schedule began
-            // anew there, so a trigger must not wait for the instant of its addition.
-            let anew = plan.wall(self.cursor, now);
-            registered = Moment::new(now.monotonic_at(anew), anew);
-        }
-        let mut context = TriggerContext::new(registered);
+        let mut context = TriggerContext::new(self.began(plan));
         context.now = now;
-        context.previous_due = (self.cursor != UNSET).then(|| plan.due(self.cursor));
+        let handled = match plan.line {
+            Line::Wall => mutant!("next-from-now", self.cursor, self.cursor.max(plan.line_now(now))),
+            Line::Monotonic => self.cursor,
+        };
+        context.previous_due = (self.cursor != UNSET).then(|| plan.due(handled));
         context.last_start =
             (self.ledger.last_start != UNSET).then(|| Monotonic::from_nanoseconds(self.ledger.last_start));
         context.completion = completion;
@@ -118,7 +116,7 @@ impl State {
         let mut answer = plan.next(&self.context(plan, now, completion));
         if let Ok(Answer::At(next)) = answer {
             if self.is_out_of_reach(plan, next, now) {
-                self.cursor = plan.line_now(now);
+                self.begin_anew(plan, now);
                 answer = plan.next(&self.context(plan, now, completion));
             }
         }
@@ -156,16 +154,31 @@ impl State {
         effects
     }
 
-    /// Whether the wall clock is so far behind the newest due instant handled that
-    /// the job must not wait for it.
+    /// Whether the wall clock is so far behind the newest due instant handled –
+    /// before the first, behind the registration – that the job must not wait for
+    /// it.
     fn is_out_of_reach(&self, plan: &Plan, next: i64, now: Moment) -> bool {
         if plan.line != Line::Wall {
             return false;
         }
-        // Before the first occurrence, what lies before the job's addition is handled.
-        let handled = if self.cursor == UNSET { plan.line_now(plan.registered) } else { self.cursor };
+        let handled = if self.cursor == UNSET { plan.line_now(self.began(plan)) } else { self.cursor };
+        let handled = mutant!("hold-before-the-first", handled, if self.cursor == UNSET { i64::MIN } else { handled });
         let ahead = handled.saturating_sub(plan.line_now(now));
-        ahead > LONGEST_HOLD || ahead > next.saturating_sub(handled)
+        let is_far = mutant!("hold-for-ever", ahead > LONGEST_HOLD, false);
+        let is_a_gap = mutant!("hold-over-gaps", ahead > next.saturating_sub(handled), false);
+        mutant!("rebase-never", mutant!("rebase-always", is_far || is_a_gap, true), false)
+    }
+
+    /// When the schedule began: instants before that are no occurrences.
+    fn began(&self, plan: &Plan) -> Moment {
+        self.cold.as_ref().and_then(|cold| cold.began_anew).unwrap_or(plan.registered)
+    }
+
+    fn begin_anew(&mut self, plan: &Plan, now: Moment) {
+        self.cursor = plan.line_now(now);
+        if mutant!("registration-kept", now.wall < self.began(plan).wall, false) {
+            self.cold().began_anew = Some(now);
+        }
     }
 
     pub(super) fn take(&mut self, answer: Result<Answer, String>, effects: &mut Effects) {
@@ -207,62 +220,115 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use beatline_core::{Overlap, Timestamp, Trigger};
+    use beatline_cron::{At, CalendarInterval, Cron};
+    use beatline_fixed_rate::FixedRate;
+
     use super::*;
     use crate::config::{JobConfig, OverlapChoice};
-    use beatline_core::{Misfire, Overlap, Timestamp, Trigger};
 
-    const HOUR: i64 = 3600 * 1_000_000_000;
+    const HOUR: u64 = 3600;
+    const DAY: u64 = 24 * HOUR;
 
-    fn at(monotonic: i64, wall: i64) -> Moment {
-        Moment::new(Monotonic::from_nanoseconds(monotonic), Timestamp::from_unix_nanoseconds(i128::from(wall)))
-    }
-
-    fn settings() -> JobConfig {
-        JobConfig {
-            overlap: OverlapChoice::BuiltIn(Overlap::Skip),
-            max_concurrent: 1,
+    fn plan(trigger: impl Trigger) -> Plan {
+        let config = JobConfig {
+            overlap: OverlapChoice::BuiltIn(Overlap::AllowAll),
+            max_concurrent: 1000,
             buffer: 0,
-            misfire: Misfire::default(),
+            misfire: beatline_core::Misfire::default(),
             timeout: None,
             timeout_grace: Duration::ZERO,
             priority: 0,
             trigger: String::new(),
             longest_gap: None,
-        }
+        };
+        Plan::new(Box::new(trigger), at("2026-05-05T12:00:00Z"), false, Arc::new(config))
     }
 
-    /// When a job added at 12:00 is due once the clock was set back to 10:00, having
-    /// run at the instants of the wall clock given.
-    fn due_after_two_hours_back(trigger: impl Trigger, ran: &[i64]) -> Upcoming {
-        let plan = Plan::new(Box::new(trigger), at(0, 12 * HOUR), false, Arc::new(settings()));
+    fn at(wall: &str) -> Moment {
+        Moment::new(Monotonic::ORIGIN, wall.parse().unwrap())
+    }
+
+    fn next(state: &State) -> String {
+        let next = i128::from(state.next_due().unwrap());
+        Timestamp::from_unix_nanoseconds(next).to_string()
+    }
+
+    fn registered(plan: &Plan) -> State {
         let mut state = State::new();
-        let _ = state.register(&plan, plan.registered);
-        for due in ran {
-            assert_eq!(state.upcoming, Upcoming::At(*due));
-            let _ = state.timer(&plan, *due, at(*due - 12 * HOUR, *due));
+        let _ = state.register(plan, plan.registered);
+        state
+    }
+
+    /// A machine without a battery boots with a clock far ahead; then it is set.
+    #[test]
+    fn a_job_that_was_added_under_a_clock_far_ahead_does_not_wait_for_that_time() {
+        let triggers: [(Plan, &str); 5] = [
+            (plan(Cron::parse("0 3 * * *").unwrap()), "2025-01-02T03:00:00Z"),
+            (plan(FixedRate::every(Duration::from_secs(6 * HOUR)).aligned()), "2025-01-01T18:00:00Z"),
+            (plan(CalendarInterval::days(10).at(9, 30, 0)), "2025-01-11T09:30:00Z"),
+            (plan(CalendarInterval::days(10).starting(2025, 1, 5).at(9, 30, 0)), "2025-01-05T09:30:00Z"),
+            (plan("2026-05-06T00:00:00Z".parse::<At>().unwrap()), "2026-05-06T00:00:00Z"),
+        ];
+        for (plan, wanted) in triggers {
+            let mut state = registered(&plan);
+            let _ = state.clock_set_back(&plan, at("2025-01-01T14:00:00Z"));
+            assert_eq!(next(&state), wanted);
+            // And from there on.
+            let _ = state.refresh(&plan, at("2025-01-01T14:00:00Z"));
+            assert_eq!(next(&state), wanted);
         }
-        let _ = state.clock_set_back(&plan, at(HOUR, 10 * HOUR));
-        state.upcoming
     }
 
     #[test]
-    fn a_schedule_begins_anew_before_the_instant_it_was_added_at() {
-        let minutes = || beatline_fixed_rate::FixedRate::every(Duration::from_secs(60)).aligned();
-        let minute = HOUR / 60;
-        let ran = [12 * HOUR, 12 * HOUR + minute];
-        assert_eq!(due_after_two_hours_back(minutes(), &ran), Upcoming::At(10 * HOUR + minute), "aligned");
-        let cron = || beatline_cron::Cron::parse("* * * * *").unwrap();
-        assert_eq!(due_after_two_hours_back(cron(), &ran), Upcoming::At(10 * HOUR + minute), "cron");
+    fn a_clock_set_back_a_little_before_the_first_run_changes_nothing() {
+        let plan = plan(Cron::parse("0 * * * *").unwrap());
+        let mut state = registered(&plan);
+        let _ = state.clock_set_back(&plan, at("2026-05-05T11:30:00Z"));
+        assert_eq!(next(&state), "2026-05-05T12:00:00Z", "one is due at the registration");
+        let plan = self::plan(FixedRate::every(Duration::from_secs(DAY)).aligned());
+        let mut state = registered(&plan);
+        let _ = state.clock_set_back(&plan, at("2026-05-05T09:30:00Z"));
+        assert_eq!(next(&state), "2026-05-06T00:00:00Z");
     }
 
     #[test]
-    fn a_schedule_that_has_not_begun_begins_anew_too() {
-        let minute = HOUR / 60;
-        let minutes = beatline_fixed_rate::FixedRate::every(Duration::from_secs(60)).aligned();
-        assert_eq!(due_after_two_hours_back(minutes, &[]), Upcoming::At(10 * HOUR + minute), "aligned");
-        let cron = beatline_cron::Cron::parse("5 * * * *").unwrap();
-        assert_eq!(due_after_two_hours_back(cron, &[]), Upcoming::At(10 * HOUR + 5 * minute), "cron");
-        let at = beatline_cron::At::instant(Timestamp::from_unix_nanoseconds(i128::from(13 * HOUR)));
-        assert_eq!(due_after_two_hours_back(at, &[]), Upcoming::At(13 * HOUR), "once");
+    fn a_schedule_that_ran_begins_anew_before_the_instant_it_was_added_at() {
+        for plan in [plan(Cron::parse("* * * * *").unwrap()), plan(FixedRate::every(Duration::from_secs(60)).aligned())]
+        {
+            let mut state = registered(&plan);
+            while next(&state) != "2026-05-05T12:03:00Z" {
+                let due = state.next_due().unwrap();
+                let _ = state.timer(&plan, due, at(&next(&state)));
+            }
+            let _ = state.clock_set_back(&plan, at("2026-05-05T10:00:00Z"));
+            assert_eq!(next(&state), "2026-05-05T10:01:00Z");
+        }
+    }
+
+    /// ```text
+    ///   wall   11:00 run ── 11:05 ▸ set back to 10:10 ── 11:00 held ── 12:00 run
+    ///          11:00 run ── 11:05 ▸ set back to 09:50 ── 10:00 run                B > the gap: anew
+    /// ```
+    #[test]
+    fn a_clock_set_back_holds_within_the_gap_and_within_three_hours() {
+        let cases = [
+            ("0 * * * *", "2026-05-05T13:00:00Z", "2026-05-05T12:10:00Z", "2026-05-05T14:00:00Z"),
+            ("0 * * * *", "2026-05-05T13:00:00Z", "2026-05-05T11:50:00Z", "2026-05-05T12:00:00Z"),
+            ("0 13 * * *", "2026-05-05T13:00:00Z", "2026-05-05T10:00:01Z", "2026-05-06T13:00:00Z"),
+            ("0 13 * * *", "2026-05-05T13:00:00Z", "2026-05-05T09:59:59Z", "2026-05-05T13:00:00Z"),
+        ];
+        for (expression, handled, set_to, wanted) in cases {
+            let plan = plan(Cron::parse(expression).unwrap());
+            let mut state = registered(&plan);
+            while next(&state) != handled {
+                let due = state.next_due().unwrap();
+                let _ = state.timer(&plan, due, at(&next(&state)));
+            }
+            let due = state.next_due().unwrap();
+            let _ = state.timer(&plan, due, at(handled));
+            let _ = state.clock_set_back(&plan, at(set_to));
+            assert_eq!(next(&state), wanted, "{expression} set to {set_to}");
+        }
     }
 }

@@ -29,6 +29,7 @@
 //! clock.
 
 mod checks;
+mod clock_chaos;
 mod driver;
 mod model;
 mod operations;
@@ -45,6 +46,7 @@ use std::time::Duration;
 
 use beatline_core::{Outcome, SkipReason};
 
+pub use clock_chaos::{ClockChaos, ClockReport};
 pub use violation::{Invariant, Violation};
 
 use world::World;

@@ -14,6 +14,11 @@ pub enum Invariant {
     NeverEarly,
     /// I3: a due instant is started at most once.
     NeverTwice,
+    /// An occurrence on the wall clock is decided on no later than the driver looks
+    /// at that clock.
+    OnTime,
+    /// A job on the wall clock is not silent for long, however the clock is set.
+    NeverSilent,
     /// I4: no more active runs and waiting occurrences than allowed.
     Limits,
     /// I5: a job never just vanishes.
@@ -38,6 +43,8 @@ impl Invariant {
             Invariant::Conservation => "I1 conservation",
             Invariant::NeverEarly => "I2 never early",
             Invariant::NeverTwice => "I3 never twice",
+            Invariant::OnTime => "on time",
+            Invariant::NeverSilent => "never silent",
             Invariant::Limits => "I4 limits",
             Invariant::NeverVanishes => "I5 never vanishes",
             Invariant::Order => "I6 order",
