@@ -116,7 +116,8 @@ impl Wall {
         if begins {
             self.begin(shared, engine);
         }
-        let (jump, busy) = self.turn.look(engine, now, |job, word| {
+        let is_armed = |job: &JobRef, deadline| job.core().state().is_armed(deadline);
+        let (jump, busy) = self.turn.look(engine, now, is_armed, |job, word| {
             let core = job.core();
             let effects = match word {
                 Word::SetBack => core.state().clock_set_back(&core.plan, now),

@@ -67,8 +67,8 @@ impl<J> Engine<J> {
         self.tombstones += 1;
         if self.tombstones >= TOMBSTONES && self.tombstones > self.len() / 2 {
             let mut alive = alive;
-            self.monotonic.retain(&mut alive);
-            self.wall.retain(&mut alive);
+            self.monotonic.retain(|job, _| alive(job));
+            self.wall.retain(|job, _| alive(job));
             self.tombstones = 0;
         }
     }
@@ -114,10 +114,12 @@ impl<J> Engine<J> {
     }
 
     /// The jobs with an entry on the wall clock, in no particular order; O(n).
-    pub fn wall_jobs(&self) -> Vec<J>
+    /// Entries that a later arming of their job has overtaken are dropped.
+    pub fn wall_jobs(&mut self, is_armed: impl FnMut(&J, i64) -> bool) -> Vec<J>
     where
         J: Clone,
     {
+        self.wall.retain(is_armed);
         self.wall.items().cloned().collect()
     }
 
@@ -146,5 +148,23 @@ impl<J> Engine<J> {
     fn lines(&mut self, now: Moment) -> [(&mut Wheel<J>, i64); 2] {
         let wall = mutant!("wall-early", wall_nanoseconds(now.wall), wall_nanoseconds(now.wall) + 1_000_000_000);
         [(&mut self.monotonic, now.monotonic.nanoseconds()), (&mut self.wall, wall)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A schedule that began anew left its old entry behind, and each walk over the
+    /// jobs on the wall clock then met the job once more.
+    #[test]
+    fn a_walk_meets_each_job_once_and_drops_what_was_overtaken() {
+        let mut engine = Engine::default();
+        for (sequence, deadline) in [(1, 5_000_000_000), (1, 7_000_000_000), (2, 6_000_000_000)] {
+            engine.arm(Line::Wall, deadline, OrderKey::new(0, sequence), sequence);
+        }
+        let mut jobs = engine.wall_jobs(|job, deadline| *job == 2 || deadline == 7_000_000_000);
+        jobs.sort_unstable();
+        assert_eq!((jobs, engine.len()), (vec![1, 2], 2));
     }
 }

@@ -102,21 +102,28 @@ impl<J> Default for WallTurn<J> {
 
 impl<J: Clone> WallTurn<J> {
     /// A look at `now`: gives each job that is to be told something to `tell`.
+    /// `is_armed` tells whether a deadline is the one its job is armed for.
     /// Returns the jump that was seen, and whether there is more to do at once.
-    pub fn look(&mut self, engine: &Engine<J>, now: Moment, mut tell: impl FnMut(J, Word)) -> (Option<Jump>, bool) {
+    pub fn look(
+        &mut self,
+        engine: &mut Engine<J>,
+        now: Moment,
+        is_armed: impl Fn(&J, i64) -> bool,
+        mut tell: impl FnMut(J, Word),
+    ) -> (Option<Jump>, bool) {
         let deviation = self.watch.read(now);
         if !engine.has_wall_jobs() {
             return (None, false);
         }
         if mutant!("set-back-not-told", deviation.is_set_back, false) {
-            for job in engine.wall_jobs() {
+            for job in engine.wall_jobs(&is_armed) {
                 tell(job, Word::SetBack);
             }
         }
         let refreshed = *self.refreshed.get_or_insert(now.monotonic);
         if self.stale.is_empty() && now.monotonic.saturating_since(refreshed) >= WATCHED_RECHECK {
             self.refreshed = Some(now.monotonic);
-            self.stale = mutant!("refresh-forgotten", engine.wall_jobs(), Vec::new());
+            self.stale = mutant!("refresh-forgotten", engine.wall_jobs(&is_armed), Vec::new());
         }
         let rest = self.stale.len().saturating_sub(PORTION);
         for job in self.stale.drain(rest..) {

@@ -192,14 +192,14 @@ impl<T> Wheel<T> {
     }
 
     /// Drops the entries for which `keep` says no; O(n).
-    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&T, i64) -> bool) {
         for heap in [&mut self.open, &mut self.herd] {
-            heap.retain(|entry| keep(&entry.item));
+            heap.retain(|entry| keep(&entry.item, entry.deadline));
         }
         self.len = self.open.len() + self.herd.len();
         for level in &mut self.levels {
             for (index, slot) in level.slots.iter_mut().enumerate() {
-                slot.entries.retain(|entry| keep(&entry.item));
+                slot.entries.retain(|entry| keep(&entry.item, entry.deadline));
                 if slot.entries.is_empty() {
                     slot.entries = Vec::new();
                     level.occupied &= !(1 << index);
@@ -420,7 +420,7 @@ mod tests {
                 wheel.insert(entry(deadline, sequence));
                 model.push((deadline, sequence));
             }
-            wheel.retain(|item| item % 3 != 0);
+            wheel.retain(|item, _| item % 3 != 0);
             model.retain(|(_, item)| item % 3 != 0);
             for _ in 0..50 {
                 let (deadline, item) = model[random.next() as usize % model.len()];

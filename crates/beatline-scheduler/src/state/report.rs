@@ -215,6 +215,11 @@ impl State {
         self.upcoming == Upcoming::Cancelled
     }
 
+    /// Whether the timer's entry with this deadline is the valid one.
+    pub fn is_armed(&self, deadline: i64) -> bool {
+        self.armed == deadline
+    }
+
     /// The next due instant on the job's line, if it is known.
     pub fn next_due(&self) -> Option<i64> {
         match self.upcoming {

@@ -258,7 +258,9 @@ impl Life {
             self.engine.arm(this.plan.line, deadline, this.key, job);
         }
         let mut words = Vec::new();
-        let (jump, busy) = self.turn.look(&self.engine, now, |job, word| words.push((job, word)));
+        let jobs = &self.jobs;
+        let is_armed = |job: &usize, deadline| jobs[*job].state.is_armed(deadline);
+        let (jump, busy) = self.turn.look(&mut self.engine, now, is_armed, |job, word| words.push((job, word)));
         self.report.jumps += u64::from(jump.is_some());
         for (job, word) in words {
             self.tell(job, word)?;
