@@ -73,9 +73,6 @@ pub(crate) async fn run(shared: Arc<Shared>) {
                     () = shared.driver.notified() => {}
                     () = sleep => yield_now().await,
                 }
-                if shared.now().monotonic < at {
-                    looked_for = None;
-                }
             }
             Look::WhenRoom => {
                 shared.wants_room.store(true, Ordering::SeqCst);

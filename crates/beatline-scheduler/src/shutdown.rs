@@ -255,15 +255,7 @@ pub(crate) fn advance(shared: &Arc<Shared>, now: Moment) -> Option<Monotonic> {
                 shared.shutdown.progress().stage = Stage::Aborting { give_up_at };
             }
             Stage::Aborting { give_up_at } => {
-                let unstoppable: u64 = shared
-                    .registry
-                    .all()
-                    .iter()
-                    .map(|job| {
-                        let (blocking, _) = job.core().state().unstoppable();
-                        blocking
-                    })
-                    .sum();
+                let unstoppable: u64 = shared.registry.all().iter().map(|job| job.core().state().blocking()).sum();
                 if left as u64 <= unstoppable || now.monotonic >= give_up_at {
                     return None;
                 }

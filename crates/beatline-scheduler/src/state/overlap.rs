@@ -43,7 +43,7 @@ impl State {
         Verdict::Skipped(SkipReason::Overlap)
     }
 
-    pub(super) fn consult(
+    fn consult(
         &self,
         choice: &OverlapChoice,
         max_concurrent: usize,
@@ -73,7 +73,7 @@ impl State {
         effects.hand_off = Some(facts);
     }
 
-    pub(super) fn buffer(
+    fn buffer(
         &mut self,
         plan: &Plan,
         decision: Decision,

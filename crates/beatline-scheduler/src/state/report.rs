@@ -228,11 +228,6 @@ impl State {
         }
     }
 
-    /// The newest due instant handled, on the job's line.
-    pub fn cursor(&self) -> Option<i64> {
-        (self.cursor != UNSET).then_some(self.cursor)
-    }
-
     /// Active runs, waiting occurrences.
     pub fn load(&self) -> (usize, usize) {
         (self.active.len(), self.buffered())
@@ -243,12 +238,11 @@ impl State {
         self.active.find(run.0).is_some()
     }
 
-    /// How many active runs have blocking bodies, and how many wait for the
-    /// shutdown themselves.
-    pub(crate) fn unstoppable(&self) -> (u64, u64) {
+    /// How many runs are going on that nobody can drop, those that wait for the
+    /// shutdown themselves aside.
+    pub(crate) fn blocking(&self) -> u64 {
         let blocking = self.active.iter().filter(|run| run.blocking && run.has_started() && !run.inside_shutdown);
-        let inside = self.active.iter().filter(|run| run.inside_shutdown);
-        (blocking.count() as u64, inside.count() as u64)
+        blocking.count() as u64
     }
 
     /// The books, as `now` sees them.
